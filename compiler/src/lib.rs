@@ -1,0 +1,11 @@
+//! From a function package to a bundle of native code, a step a module, in the order of
+//! [`pipeline`]: read, check, rewrite, precompile, discover, pack.
+
+pub mod check;
+pub mod discover;
+pub mod pack;
+pub mod pipeline;
+pub mod precompile;
+pub mod progress;
+pub mod read;
+pub mod rewrite;

@@ -59,12 +59,49 @@ codes! {
 
     // E05: precompile
     TargetUnknown = "E0501", Usage, "the target is not known";
+    CpuLevelUnknown = "E0502", Usage, "the triple has no such CPU level";
+    CompileRefused = "E0503", Input, "the engine's compiler refuses the module";
+    CompileOutOfTime = "E0504", Input, "compiling takes too long";
+    CompileOutOfMemory = "E0505", Input, "compiling takes too much memory";
+    CompileKilled = "E0506", Input, "the compiling process was ended";
+    CompileStart = "E0507", Environment, "the compiling process could not be run";
+    CompileEngine = "E0508", Internal, "the engine could not be made for a target";
+    ArtifactWrong = "E0509", Internal, "an artifact is not what its target needs";
 
     // E06: discover
     DiscoverCrashed = "E0601", Input, "the module crashed during discovery";
 
     // E07: bundle
     BundleAbsent = "E0701", Input, "the bundle is not there";
+    BundleBroken = "E0702", Input, "the bundle is not a zip, or its structure lies";
+    BundleIndexAbsent = "E0703", Input, "the bundle has no bundle.json";
+    BundleIndexInvalid = "E0704", Input, "bundle.json is not an index";
+    BundleFormat = "E0705", Input, "the bundle has a format that is not read";
+    BundleIndexSpelling = "E0706", Input, "bundle.json is spelled in another way";
+    BundleEngine = "E0707", Input, "the artifacts are of another engine";
+    BundlePackageName = "E0708", Input, "the index has no valid package name";
+    BundleImportOrder = "E0709", Input, "the imports in the index are not sorted";
+    BundleEntryOrder = "E0710", Input, "the entries in the index are not sorted";
+    BundleRolePath = "E0711", Input, "an entry is not at the path of its role";
+    BundleRoleAbsent = "E0712", Input, "the index lacks an entry that every bundle has";
+    BundleArtifactFields = "E0713", Input, "an entry has an artifact's fields, or an artifact lacks them";
+    BundleCpuFeatures = "E0714", Input, "an artifact's CPU features are not a sorted list";
+    BundlePath = "E0715", Input, "an entry's path is not clean";
+    BundlePathBelowFile = "E0716", Input, "an entry lies below a file";
+    BundleEntryAbsent = "E0717", Input, "the index names an entry that is not there";
+    BundleEntryUnknown = "E0718", Input, "the index does not name an entry that is there";
+    BundleZipOrder = "E0719", Input, "the entries in the zip are not sorted";
+    BundleSize = "E0720", Input, "an entry's size is not the one in the index";
+    BundleMethod = "E0721", Input, "an entry is stored in another way than its role";
+    BundleHeader = "E0722", Input, "a header has a value that a bundle's never has";
+    BundleGap = "E0723", Input, "the bundle has bytes that belong to no entry";
+    BundleAlignment = "E0724", Input, "an artifact is not aligned";
+    BundlePadding = "E0725", Input, "an artifact's padding is not what alignment needs";
+    BundleContents = "E0726", Input, "an entry's contents cannot be read";
+    BundleDigest = "E0727", Input, "an entry's digest is not the one in the index";
+    BundleTooLarge = "E0728", Input, "the bundle would be too large for a zip";
+    BundleTargetTwice = "E0729", Usage, "a target is given twice";
+    PackFailed = "E0730", Internal, "the bundle that was written cannot be read";
 
     // E08: trust
     Unsigned = "E0801", Input, "the bundle is not signed";

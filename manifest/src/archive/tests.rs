@@ -59,7 +59,9 @@ fn streamed_zips_are_uploads_and_no_bundles() {
         let (archive, faults) = Archive::survey(&bytes, Strictness::Upload).unwrap();
         assert_eq!(faults, []);
         assert_eq!(contents(&bytes, &archive.entries()[1], 100).unwrap(), &b"beta beta beta beta"[..]);
-        assert!(matches!(Archive::read(&bytes), Err(Error::DescriptorUsed { entry, offset: 0 }) if entry == "a"));
+        assert!(
+            matches!(Archive::read(&bytes), Err(Error::DescriptorUsed { entry, offset: 0 }) if entry == "a")
+        );
     }
 }
 
@@ -119,7 +121,10 @@ fn bytes_that_no_record_names_are_refused() {
     assert_eq!(refused(&zip), Error::Gap { entry: Some("a".into()), offset: 36, found: 3 });
 
     let zip = Zip { after_directory: b"xyz".to_vec(), ..Zip::of([a()]) };
-    assert_eq!(refused(&zip), Error::DirectoryMisplaced { offset: 36, found: 36 + 47, expected: 36 + 47 + 3 });
+    assert_eq!(
+        refused(&zip),
+        Error::DirectoryMisplaced { offset: 36, found: 36 + 47, expected: 36 + 47 + 3 }
+    );
 
     let zip = Zip { directory_holds_after: true, ..zip };
     assert_eq!(refused(&zip), Error::DirectoryLong { offset: 36 + 47, found: 3 });

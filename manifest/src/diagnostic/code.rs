@@ -103,6 +103,21 @@ codes! {
     // E03: check
     Component = "E0301", Input, "the module is a component";
     NotModule = "E0302", Input, "the file is not a WebAssembly module";
+    ModuleEmpty = "E0303", Input, "the module is an empty file";
+    ModuleText = "E0304", Input, "the module is WebAssembly text";
+    ModuleTruncated = "E0305", Input, "the module ends too early";
+    ModuleVersion = "E0306", Input, "the module has an unknown version";
+    ModuleInvalid = "E0307", Input, "the module is not valid WebAssembly";
+    StartAbsent = "E0311", Input, "the module does not export `_start`";
+    StartKind = "E0312", Input, "`_start` is not a function";
+    StartType = "E0313", Input, "`_start` takes or returns something";
+    MemoryAbsent = "E0314", Input, "the module does not export its memory";
+    MemoryKind = "E0315", Input, "the export `memory` is not a memory";
+    ImportModule = "E0321", Input, "an import is from a module that ABI 1 does not have";
+    ImportField = "E0322", Input, "an import is of a function that ABI 1 does not have";
+    ImportKind = "E0323", Input, "an import is not a function";
+    ImportType = "E0324", Input, "an imported function has another type than the ABI's";
+    FeatureRefused = "E0331", Input, "the module uses a feature that ABI 1 does not have";
 
     // E04: rewrite
     RewriteFailed = "E0401", Internal, "the rewrite made a module that is not valid";

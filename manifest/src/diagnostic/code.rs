@@ -106,9 +106,20 @@ codes! {
     // E08: trust
     Unsigned = "E0801", Input, "the bundle is not signed";
 
-    // E09: loader and machine
+    // E09: loader and machine (E0910 on: what a loader finds)
     Io = "E0901", Environment, "a file could not be read or written";
     Usage = "E0902", Usage, "the command line is wrong";
+    Arguments = "E0903", Usage, "a tool's arguments are not a JSON object";
+    ToolUnknown = "E0904", Usage, "the bundle has no tool of this name";
+    NoArtifact = "E0910", Input, "no artifact of the bundle runs on this host";
+    EngineOther = "E0911", Input, "the artifacts are another engine's";
+    EngineFloor = "E0912", Input, "the artifacts are by an engine that miscompiles";
+    ArtifactForeign = "E0913", Input, "the engine does not take the artifact";
+    MemoryMinimum = "E0914", Input, "the module's memory starts larger than a call's may be";
+    Instantiate = "E0915", Input, "the module cannot be instantiated";
+    EngineStart = "E0920", Environment, "the engine cannot start on this machine";
+    CallThread = "E0921", Environment, "a call's thread cannot run";
+    PreopenAbsent = "E0922", Environment, "a directory for the module cannot be opened";
 }
 
 impl Serialize for Code {

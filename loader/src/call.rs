@@ -11,6 +11,7 @@ use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
 use subako_manifest::limits;
 use wasmtime_wasi::{I32Exit, WasiCtxBuilder};
 
+use crate::answer::CallToolResult;
 use crate::host::deadline::{Deadline, Waited};
 use crate::host::exchange::{Client, Exchange, Line};
 use crate::host::http::HeldAnswer;
@@ -23,7 +24,7 @@ use crate::host::{CallHost, locked, preopens};
 use crate::instantiate::{self, instantiate};
 use crate::map::MappedModule;
 use crate::message::{Message, fresh_id};
-use crate::outcome::{Cause, Crash};
+use crate::outcome::{Cause, Crash, Outcome};
 
 pub use crate::host::preopens::Preopens;
 pub use crate::message::Request;
@@ -70,6 +71,8 @@ pub struct Conversation {
     pub results: Vec<Box<RawValue>>,
     /// Why it broke, if it did.
     pub crash: Option<Crash>,
+    /// The last 4 KiB that the module wrote on stderr.
+    pub stderr_tail: String,
 }
 
 /// A call that could not be made; one that broke is a [`Crash`].
@@ -82,6 +85,9 @@ pub enum Error {
     /// The module cannot be instantiated.
     #[error(transparent)]
     Instantiate(#[from] instantiate::Error),
+    /// The machine has no randomness for the id of a request.
+    #[error("the machine gives no random numbers")]
+    NoRandomness,
     /// No thread could be started, or it died.
     #[error("the call's thread cannot run")]
     Thread(#[source] std::io::Error),
@@ -103,12 +109,42 @@ impl Explain for Error {
             .rule("a module's memory is bounded (docs/host.md, \"Limits\")")
             .hint("give the call more with `--memory`, or build the module with a smaller initial memory"),
             Self::Instantiate(error) => Diagnostic::error(Code::Instantiate, "module", error.to_string()),
+            Self::NoRandomness => Diagnostic::error(Code::CallThread, "random", self.to_string()),
             Self::Thread(source) => {
                 Diagnostic::error(Code::CallThread, "thread", format!("{self}: {source}"))
             }
         };
         vec![diagnostic]
     }
+}
+
+/// Calls a tool.
+///
+/// # Errors
+///
+/// The call could not be made. A call that breaks is an [`Outcome`].
+pub fn call_tool(
+    module: &MappedModule,
+    setup: &CallSetup,
+    tool: &str,
+    arguments: Map<String, Value>,
+) -> Result<Outcome, Error> {
+    let mut params = Map::new();
+    params.insert("name".to_owned(), tool.into());
+    params.insert("arguments".to_owned(), arguments.into());
+    let mut request = Some(Request { method: "tools/call", params });
+    let next = Box::new(move |_: &[Box<RawValue>]| request.take());
+    let Conversation { mut results, crash, stderr_tail } = converse(module, setup, next)?;
+    if let Some(crash) = crash {
+        return Ok(Outcome::Crashed(crash));
+    }
+    let result = results.pop().ok_or(Error::NoRandomness)?;
+    Ok(match CallToolResult::parse(result) {
+        Ok(answer) => Outcome::Answered(answer),
+        Err(wrong) => {
+            Outcome::Crashed(Crash { cause: Cause::NotCallToolResult(wrong.to_string()), stderr_tail })
+        }
+    })
 }
 
 /// Asks a module what `next` says, one request at a time, and sees it exit.
@@ -118,12 +154,14 @@ impl Explain for Error {
 /// The call could not be made. A call that breaks is no error: see [`Conversation::crash`].
 pub fn converse(module: &MappedModule, setup: &CallSetup, next: NextRequest) -> Result<Conversation, Error> {
     let results = Arc::new(Mutex::new(Vec::new()));
-    let crash = run(module, setup, Box::new(Asker { next, results: Arc::clone(&results) }))?;
+    let (cause, stderr_tail) = run(module, setup, Box::new(Asker { next, results: Arc::clone(&results) }))?;
     let results = std::mem::take(&mut *locked(&results));
-    Ok(Conversation { results, crash })
+    let crash = cause.map(|cause| Crash { cause, stderr_tail: stderr_tail.clone() });
+    Ok(Conversation { results, crash, stderr_tail })
 }
 
-/// Runs a module with `client` at the other end of its stdin and stdout.
+/// Runs a module with `client` at the other end of its stdin and stdout. Gives why the call broke,
+/// if it did, and the last 4 KiB that the module wrote on stderr.
 ///
 /// # Errors
 ///
@@ -132,7 +170,7 @@ pub fn run(
     module: &MappedModule,
     setup: &CallSetup,
     client: Box<dyn Client>,
-) -> Result<Option<Crash>, Error> {
+) -> Result<(Option<Cause>, String), Error> {
     let deadline = Arc::new(Deadline::starting_now(setup.time));
     let exchange = Arc::new(Mutex::new(Exchange::begin(client, Arc::clone(&deadline))));
     let stderr = Arc::new(Mutex::new(StderrTail::new(setup.show_stderr)));
@@ -176,16 +214,17 @@ pub fn run(
         if !deadline.wait_over(GRACE) {
             // The module's thread hangs in a host call that nothing interrupts, such as the read
             // of a FIFO that somebody has put into the volume. It is left behind.
-            let cause = deadline.cause();
-            return Ok(Some(Crash { cause, stderr_tail: locked(&stderr).text() }));
+            return Ok((Some(deadline.cause()), locked(&stderr).text()));
         }
     }
-    match receiver.recv() {
-        Ok(Ok(())) => Ok(None),
-        Ok(Err(Broken::Crash(cause))) => Ok(Some(Crash { cause, stderr_tail: locked(&stderr).text() })),
-        Ok(Err(Broken::Refused(error))) => Err(error.into()),
-        Err(gone) => Err(Error::Thread(std::io::Error::other(gone))),
-    }
+    let cause = match receiver.recv() {
+        Ok(Ok(())) => None,
+        Ok(Err(Broken::Crash(cause))) => Some(cause),
+        Ok(Err(Broken::Refused(error))) => return Err(error.into()),
+        Err(gone) => return Err(Error::Thread(std::io::Error::other(gone))),
+    };
+    let stderr_tail = locked(&stderr).text();
+    Ok((cause, stderr_tail))
 }
 
 /// How long a module's thread has to come back after its deadline: it stops at its next loop or

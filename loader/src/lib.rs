@@ -4,6 +4,7 @@
 //! A later step cannot be called without the type that the earlier one gives, so native code
 //! that nobody vouches for cannot reach the one place that maps it.
 
+pub mod answer;
 pub mod call;
 pub mod engine;
 pub mod host;
@@ -13,4 +14,6 @@ pub mod message;
 pub mod outcome;
 pub mod package_files;
 pub mod pick;
+pub mod relay;
+pub mod render;
 pub mod verify;

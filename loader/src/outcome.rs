@@ -7,6 +7,17 @@ use std::time::Duration;
 use subako_manifest::limits;
 use subako_manifest::text::{grouped, shown};
 
+use crate::answer::CallToolResult;
+
+/// How a call ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The tool answered, well or with `isError`.
+    Answered(CallToolResult),
+    /// The call broke.
+    Crashed(Crash),
+}
+
 /// A call that broke: not an error of the loader, but one of the two ways a call ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Crash {

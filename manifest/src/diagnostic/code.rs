@@ -70,6 +70,41 @@ codes! {
 
     // E06: discover
     DiscoverCrashed = "E0601", Input, "the module crashed during discovery";
+    DiscoverProtocolError = "E0602", Input, "the module answered discovery with a JSON-RPC error";
+    DiscoverResultType = "E0603", Input, "the module answered discovery with a result that is not complete";
+    DiscoverNotMessage = "E0604", Input, "the module printed a line that is not a JSON-RPC message";
+    DiscoverUnknownId = "E0605", Input, "the module answered an id that is not open";
+    DiscoverRequestSent = "E0606", Input, "the module sent a request of its own";
+    DiscoverExitedEarly = "E0607", Input, "the module exited before it answered discovery";
+    DiscoverExitStatus = "E0608", Input, "the module exited from discovery with a status other than 0";
+    DiscoverDidNotExit = "E0609", Input, "the module did not exit when its stdin closed";
+    DiscoverTrap = "E0610", Input, "the module trapped during discovery";
+    DiscoverOutOfMemory = "E0611", Input, "the module ran out of memory during discovery";
+    DiscoverOutOfTime = "E0612", Input, "the module did not answer discovery in time";
+    DiscoverStdoutLimit = "E0613", Input, "the module printed more than stdout's limit";
+    DiscoverAnswer = "E0621", Input, "an answer to discovery is not an object of the right fields";
+    DiscoverVersion = "E0622", Input, "the module does not speak the protocol revision of ABI 1";
+    DiscoverNoTools = "E0623", Input, "the module does not offer tools";
+    ToolsAbsent = "E0624", Input, "the answer to tools/list has no list of tools";
+    CursorKind = "E0625", Input, "a nextCursor is not a string";
+    CursorTwice = "E0626", Input, "a nextCursor comes again";
+    TooManyPages = "E0627", Input, "tools/list has too many pages";
+    ToolCount = "E0631", Input, "the package has no tool, or too many";
+    ToolNotObject = "E0632", Input, "a tool is not an object";
+    ToolFieldTwice = "E0633", Input, "a tool has a field twice";
+    ToolName = "E0634", Input, "a tool's name is absent or not within the rule";
+    ToolNameTwice = "E0635", Input, "two tools have the same name";
+    ToolDescription = "E0636", Input, "a tool's description is too long or not text";
+    InputSchemaAbsent = "E0637", Input, "a tool has no inputSchema";
+    InputSchema = "E0638", Input, "a tool's inputSchema is not a schema of an object";
+    InputSchemaSize = "E0639", Input, "a tool's inputSchema is too large";
+    OutputSchema = "E0640", Input, "a tool's outputSchema is not an object";
+    OutputSchemaSize = "E0641", Input, "a tool's outputSchema is too large";
+    ToolsSize = "E0642", Input, "the tools together are too large";
+    ToolsJson = "E0643", Input, "a bundle's tools.json is not a list of tools";
+    StrictAnswer = "E0651", Input, "an answer lacks what strict MCP clients demand";
+    ToolFieldKind = "E0652", Input, "a tool's field is not of the type that MCP gives it";
+    ToolHardToRead = "E0653", Input, "a tool is JSON that many readers refuse";
 
     // E07: bundle
     BundleAbsent = "E0701", Input, "the bundle is not there";

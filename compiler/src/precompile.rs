@@ -294,3 +294,6 @@ fn engine_config(_target: &Target) -> Config {
 fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
+
+#[cfg(test)]
+mod tests;

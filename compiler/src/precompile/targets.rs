@@ -159,7 +159,7 @@ mod tests {
             ]
         );
         for target in default_targets() {
-            assert_eq!(known(&target), Ok(()));
+            assert!(known(&target).is_ok(), "{target}");
         }
     }
 

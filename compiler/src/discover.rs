@@ -78,14 +78,12 @@ pub fn discover(artifact: &Artifact, upload: &Upload) -> Result<Discovered, Erro
         false => Some(written(&upload.assets)?),
     };
     let setup = CallSetup {
-        package: upload.manifest.name.clone(),
         time: limits::DISCOVERY_TIME,
-        memory_bytes: limits::MEMORY_BYTES,
-        write_budget_bytes: limits::WRITE_BUDGET_BYTES,
         preopens: Preopens {
             package: package.as_ref().map(|directory| directory.path().to_owned()),
             ..Preopens::default()
         },
+        ..CallSetup::new(&upload.manifest.name)
     };
     // Made by this very program from a module that it has checked.
     let artifact = VerifiedArtifact::built_here(artifact.bytes.clone(), artifact.target.clone());
@@ -100,7 +98,10 @@ pub fn discover(artifact: &Artifact, upload: &Upload) -> Result<Discovered, Erro
 
 /// The assets as files of a fresh directory, which goes when the value does.
 fn written(assets: &BTreeMap<String, Vec<u8>>) -> Result<tempfile::TempDir, Error> {
-    let root = tempfile::tempdir().map_err(|source| Error::Assets { path: std::env::temp_dir(), source })?;
+    let root = tempfile::Builder::new()
+        .prefix("subako-package-")
+        .tempdir()
+        .map_err(|source| Error::Assets { path: std::env::temp_dir(), source })?;
     for (name, contents) in assets {
         // An upload holds only paths that stay inside their package.
         let path = root.path().join(name);

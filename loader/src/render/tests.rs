@@ -227,7 +227,8 @@ fn no_symlink_is_followed() {
 fn a_fifo_or_socket_is_not_waited_for() {
     let tmp = tempfile::tempdir().unwrap();
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
-    rustix::fs::mknodat(rustix::fs::CWD, tmp.path().join("fifo.png"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, tmp.path().join("fifo.png"), rustix::fs::FileType::Fifo, mode, 0)
+        .unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(tmp.path().join("socket.png")).unwrap();
     for path in ["tmp/fifo.png", "tmp/socket.png"] {
         assert_eq!(linked(path, tmp.path()), not_shown(path, "it is not a regular file"), "{path}");

@@ -146,10 +146,7 @@ fn judged(conversation: Conversation, file: &str) -> Result<Discovered, Refused>
     }
     match found {
         Some(tools) if faults.is_empty() => Ok(Discovered { tools, warnings }),
-        _ => {
-            faults.append(&mut warnings);
-            Err(Refused(faults))
-        }
+        _ => Err(Refused(faults)),
     }
 }
 

@@ -45,7 +45,6 @@ pub(super) fn check(raws: Vec<Box<RawValue>>) -> Result<(Vec<Tool>, Vec<Diagnost
     if faults.is_empty() {
         Ok((tools, warnings))
     } else {
-        faults.append(&mut warnings);
         Err(Refused(faults))
     }
 }

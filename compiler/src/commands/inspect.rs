@@ -1,0 +1,100 @@
+//! `subakoc inspect`.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use subako_compiler::precompile;
+use subako_manifest::bundle::OpenBundle;
+use subako_manifest::diagnostic::{Code, Diagnostic, Explain as _, Place};
+use subako_manifest::index::{Entry, Role};
+use subako_manifest::package;
+use subako_manifest::text::shown;
+use subako_manifest::tool::ToolSet;
+
+use super::{Console, Stop};
+use crate::args::Inspect;
+use crate::report::inspect::{Contents, InspectReport};
+
+pub(super) fn run(args: &Inspect, console: &Console) -> Result<u8, Stop> {
+    let bytes = read(&args.bundle)?;
+    let size = bytes.len();
+    let bundle = OpenBundle::open(bytes)?;
+    let mut warnings = Vec::new();
+    let contents = contents(&bundle, &mut warnings)?;
+    console.tell(&warnings);
+    let report =
+        InspectReport::new(&args.bundle, size, bundle.digest(), bundle.index(), contents, warnings);
+    console.print(&report)?;
+    Ok(0)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Stop> {
+    let name = path.to_string_lossy();
+    let told = |code, message: String| {
+        Stop::Refused(vec![Diagnostic::error(code, name.clone(), message).at(Place::file(name.clone()))])
+    };
+    fs::read(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => told(Code::BundleAbsent, format!("`{}` is not there", shown(&name))),
+        io::ErrorKind::IsADirectory => {
+            told(Code::BundleAbsent, format!("`{}` is a directory, not a bundle", shown(&name)))
+        }
+        _ => told(Code::Io, format!("`{}` cannot be read: {error}", shown(&name))),
+    })
+}
+
+/// Reads every entry, so that each is compared with the index; all faults are told.
+fn contents(bundle: &OpenBundle<Vec<u8>>, warnings: &mut Vec<Diagnostic>) -> Result<Contents, Stop> {
+    let mut faults = Vec::new();
+    let (mut manifest, mut tools, mut sections) = (None, None, Vec::new());
+    for entry in &bundle.index().entries {
+        let bytes = match bundle.contents(entry) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                faults.append(&mut error.diagnostics());
+                continue;
+            }
+        };
+        match entry.role {
+            Role::Manifest => match package::parse(&bytes, &entry.path) {
+                Ok((parsed, mut told)) => {
+                    manifest = Some(parsed);
+                    warnings.append(&mut told);
+                }
+                Err(refused) => faults.append(&mut refused.diagnostics()),
+            },
+            Role::Tools => match ToolSet::from_json(&bytes) {
+                Ok(parsed) => tools = Some(parsed),
+                Err(refused) => faults.append(&mut refused.diagnostics()),
+            },
+            Role::Artifact => {
+                if let Some(target) = &entry.target {
+                    match precompile::inspect(&bytes, target) {
+                        Ok(parts) => sections.push((target.clone(), parts)),
+                        Err(wrong) => faults.push(not_artifact(entry, &wrong)),
+                    }
+                }
+            }
+            Role::Module | Role::Asset => {}
+        }
+    }
+    match (manifest, tools) {
+        (Some(manifest), Some(tools)) if faults.is_empty() => Ok(Contents { manifest, tools, sections }),
+        (manifest, tools) => {
+            // The index of an open bundle has both; this is for one that is read otherwise.
+            if faults.is_empty() {
+                let absent = if manifest.is_none() { "manifest" } else { "tools" };
+                debug_assert!(manifest.is_none() || tools.is_none());
+                let message = format!("`bundle.json` names no entry for its {absent}");
+                faults.push(Diagnostic::error(Code::BundleRoleAbsent, absent, message));
+            }
+            Err(Stop::Refused(faults))
+        }
+    }
+}
+
+/// An artifact that is as the index says, but was never one.
+fn not_artifact(entry: &Entry, wrong: &precompile::ArtifactError) -> Diagnostic {
+    let message = format!("`{}` is not an artifact: {}", shown(&entry.path), shown(&wrong.to_string()));
+    Diagnostic::error(Code::BundleContents, &entry.path, message).at(Place::file(&entry.path))
+}

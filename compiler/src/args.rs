@@ -6,13 +6,12 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use subako_compiler::{pipeline, precompile, read, rewrite};
 use subako_manifest::limits;
 
-use quantity::{size, time, typed_size};
+use quantity::{Size, Time};
 
 /// Turns function packages into bundles of native code.
 ///
@@ -144,12 +143,13 @@ pub(crate) struct Build {
     /// x86-64-v3, aarch64 Linux, and pulley64. `subakoc targets` lists all
     #[arg(long = "target", value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
+    // Before the others: their headings would take in what follows them.
+    #[command(flatten)]
+    pub(crate) reading: Reading,
     #[command(flatten)]
     pub(crate) passes: Passes,
     #[command(flatten)]
     pub(crate) compiling: Compiling,
-    #[command(flatten)]
-    pub(crate) reading: Reading,
 }
 
 const BUILD_HELP: &str = "\
@@ -175,13 +175,13 @@ pub(crate) struct Reading {
         help_heading = "Limits")]
     max_files: NonZeroU64,
     /// Bytes of one file of a package, at most
-    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Limits",
-        default_value = typed_size(limits::MAX_PACKAGE_FILE_BYTES))]
-    max_file_size: NonZeroU64,
+    #[arg(long, value_name = "SIZE", help_heading = "Limits",
+        default_value_t = Size::of(limits::MAX_PACKAGE_FILE_BYTES))]
+    max_file_size: Size,
     /// Bytes of all files of a package together, at most
-    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Limits",
-        default_value = typed_size(limits::MAX_PACKAGE_TOTAL_BYTES))]
-    max_total_size: NonZeroU64,
+    #[arg(long, value_name = "SIZE", help_heading = "Limits",
+        default_value_t = Size::of(limits::MAX_PACKAGE_TOTAL_BYTES))]
+    max_total_size: Size,
     /// How many times larger than its compressed bytes an entry of a zip may be
     #[arg(long, value_name = "N", default_value_t = known(limits::MAX_PACKAGE_RATIO),
         help_heading = "Limits")]
@@ -192,8 +192,8 @@ impl Reading {
     pub(crate) fn limits(&self) -> read::Limits {
         read::Limits {
             files: self.max_files.get(),
-            file_bytes: self.max_file_size.get(),
-            total_bytes: self.max_total_size.get(),
+            file_bytes: self.max_file_size.bytes(),
+            total_bytes: self.max_total_size.bytes(),
             ratio: self.max_ratio.get(),
         }
     }
@@ -253,13 +253,12 @@ pub(crate) struct Compiling {
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// The time that one target may take: seconds, or with a unit (`90s`, `5m`)
-    #[arg(long, value_name = "TIME", value_parser = time,
-        default_value = limits::COMPILE_TIME.as_secs().to_string())]
-    pub(crate) compile_timeout: Duration,
+    #[arg(long, value_name = "TIME", default_value_t = Time(limits::COMPILE_TIME))]
+    pub(crate) compile_timeout: Time,
     /// The memory that compiling one target may take: bytes, or with a unit (`512MiB`)
-    #[arg(long, value_name = "SIZE", value_parser = size,
-        default_value = typed_size(limits::COMPILE_MEMORY_BYTES))]
-    pub(crate) compile_memory: NonZeroU64,
+    #[arg(long, value_name = "SIZE",
+        default_value_t = Size::of(limits::COMPILE_MEMORY_BYTES))]
+    pub(crate) compile_memory: Size,
 }
 
 /// Show what a bundle holds
@@ -379,8 +378,8 @@ mod tests {
     #[test]
     fn limits_of_compiling() {
         let compiling = build(&[]).compiling;
-        assert_eq!(compiling.compile_timeout, Duration::from_secs(300));
-        assert_eq!(compiling.compile_memory.get(), 8_589_934_592);
+        assert_eq!(compiling.compile_timeout.0.as_secs(), 300);
+        assert_eq!(compiling.compile_memory.bytes(), 8_589_934_592);
         for wrong in ["--jobs=0", "--compile-timeout=0", "--compile-memory=lots"] {
             let args = ["build", "greet", "-o", "out.subako", wrong];
             assert_eq!(parse(&args).unwrap_err(), ErrorKind::ValueValidation, "{wrong}");
@@ -404,7 +403,11 @@ mod tests {
             (Color::Always, false, Some("1"), true),
             (Color::Never, true, None, false),
         ] {
-            assert_eq!(when.on(terminal, no_color.map(OsString::from)), on, "{when:?} {terminal} {no_color:?}");
+            assert_eq!(
+                when.on(terminal, no_color.map(OsString::from)),
+                on,
+                "{when:?} {terminal} {no_color:?}"
+            );
         }
     }
 }

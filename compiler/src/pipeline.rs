@@ -136,8 +136,7 @@ pub fn check(
     let mut upload = upload?;
     warnings.append(&mut upload.warnings);
     let bytes = mem::take(&mut upload.module);
-    let (module, check_time) =
-        timed(progress, "check", &what, || check::check(bytes, &upload.module_file));
+    let (module, check_time) = timed(progress, "check", &what, || check::check(bytes, &upload.module_file));
     let mut module = module.map_err(Error::Check)?;
     warnings.append(&mut module.warnings);
     policy.judge(warnings)?;
@@ -163,8 +162,7 @@ pub fn build(
         self::check(package, &options.limits, options.warnings, progress, warnings)?;
     let what = &upload.manifest.name;
 
-    let (rewritten, rewrite_time) =
-        timed(progress, "rewrite", what, || rewrite(module, &options.passes));
+    let (rewritten, rewrite_time) = timed(progress, "rewrite", what, || rewrite(module, &options.passes));
     let (module, report) = rewritten?;
 
     let host = precompile::host_target();
@@ -188,6 +186,7 @@ pub fn build(
     warnings.append(&mut discovered.warnings);
     options.warnings.judge(warnings)?;
 
+    // The host's is the last one if nobody asked for it.
     artifacts.truncate(options.targets.len());
     let (bundle, pack_time) = timed(progress, "pack", what, || {
         pack(&upload, &module, &artifacts, &discovered.tools, engine::compatibility())

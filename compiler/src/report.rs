@@ -6,6 +6,8 @@ pub(crate) mod check;
 pub(crate) mod inspect;
 pub(crate) mod paint;
 #[cfg(test)]
+mod samples;
+#[cfg(test)]
 mod schema;
 mod sheet;
 pub(crate) mod targets;
@@ -192,8 +194,8 @@ fn draw_imports(imports: &[String], sheet: &mut Sheet) {
     if lines.is_empty() {
         sheet.field("imports", ["none".to_owned()]);
     }
-    for (module, fields) in lines {
-        let label = if fields.is_empty() { "" } else { "imports" };
+    for (at, (module, fields)) in lines.into_iter().enumerate() {
+        let label = if at == 0 { "imports" } else { "" };
         sheet.words(label, &format!("{module}:"), &fields);
     }
 }

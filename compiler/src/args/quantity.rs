@@ -1,6 +1,8 @@
 //! Sizes and times as they are typed: `512MiB`, `300`, `5m`.
 
+use std::fmt;
 use std::num::NonZeroU64;
+use std::str::FromStr;
 use std::time::Duration;
 
 use subako_manifest::limits::{GIB, KIB, MIB};
@@ -20,22 +22,64 @@ pub(crate) enum NotQuantity {
 }
 
 /// A size in bytes: `1048576`, `1024KiB`, `1MiB`, `8GiB`.
-pub(crate) fn size(text: &str) -> Result<NonZeroU64, NotQuantity> {
-    const UNITS: &[(&str, u64)] = &[("", 1), ("B", 1), ("KiB", KIB), ("MiB", MIB), ("GiB", GIB)];
-    quantity(text, UNITS, "`KiB`, `MiB` or `GiB`")
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    bytes: NonZeroU64,
+}
+
+impl Size {
+    /// A limit as a default; there is no limit of 0.
+    pub(crate) fn of(bytes: u64) -> Self {
+        Self { bytes: NonZeroU64::new(bytes).unwrap_or(NonZeroU64::MIN) }
+    }
+
+    pub(crate) fn bytes(self) -> u64 {
+        self.bytes.get()
+    }
+}
+
+impl FromStr for Size {
+    type Err = NotQuantity;
+
+    fn from_str(text: &str) -> Result<Self, NotQuantity> {
+        const UNITS: &[(&str, u64)] = &[("", 1), ("B", 1), ("KiB", KIB), ("MiB", MIB), ("GiB", GIB)];
+        quantity(text, UNITS, "`KiB`, `MiB` or `GiB`").map(|bytes| Self { bytes })
+    }
+}
+
+/// As people would type it: in the largest unit that divides it.
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.bytes();
+        let units = [("GiB", GIB), ("MiB", MIB), ("KiB", KIB)];
+        match units.iter().find(|(_, factor)| bytes.is_multiple_of(*factor)) {
+            Some((unit, factor)) => write!(f, "{}{unit}", bytes / factor),
+            None => write!(f, "{bytes}"),
+        }
+    }
 }
 
 /// A time: `300`, `300s`, `5m`.
-pub(crate) fn time(text: &str) -> Result<Duration, NotQuantity> {
-    const UNITS: &[(&str, u64)] = &[("", 1), ("s", 1), ("m", 60), ("h", 3600)];
-    quantity(text, UNITS, "`s`, `m` or `h`").map(|seconds| Duration::from_secs(seconds.get()))
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Time(pub(crate) Duration);
+
+impl FromStr for Time {
+    type Err = NotQuantity;
+
+    fn from_str(text: &str) -> Result<Self, NotQuantity> {
+        const UNITS: &[(&str, u64)] = &[("", 1), ("s", 1), ("m", 60), ("h", 3600)];
+        let seconds = quantity(text, UNITS, "`s`, `m` or `h`")?;
+        Ok(Self(Duration::from_secs(seconds.get())))
+    }
 }
 
-fn quantity(
-    text: &str,
-    units: &[(&str, u64)],
-    allowed: &'static str,
-) -> Result<NonZeroU64, NotQuantity> {
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}s", self.0.as_secs())
+    }
+}
+
+fn quantity(text: &str, units: &[(&str, u64)], allowed: &'static str) -> Result<NonZeroU64, NotQuantity> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
@@ -45,19 +89,17 @@ fn quantity(
     NonZeroU64::new(whole).ok_or(NotQuantity::Zero)
 }
 
-/// A size as [`size`] reads it, in the largest unit that divides it: for defaults in help.
-pub(crate) fn typed_size(bytes: u64) -> String {
-    for (unit, factor) in [("GiB", GIB), ("MiB", MIB), ("KiB", KIB)] {
-        if bytes >= factor && bytes.is_multiple_of(factor) {
-            return format!("{}{unit}", bytes / factor);
-        }
-    }
-    bytes.to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn size(text: &str) -> Result<Size, NotQuantity> {
+        text.parse()
+    }
+
+    fn time(text: &str) -> Result<Time, NotQuantity> {
+        text.parse()
+    }
 
     #[test]
     fn sizes() {
@@ -70,7 +112,7 @@ mod tests {
             ("8GiB", 8_589_934_592),
             ("18446744073709551615", u64::MAX),
         ] {
-            assert_eq!(size(text).map(NonZeroU64::get), Ok(bytes), "{text}");
+            assert_eq!(size(text).map(Size::bytes), Ok(bytes), "{text}");
         }
         for text in ["", "MiB", "-1", "+1", "1.5GiB", "1 MiB", "1mib", "1MB", "1K", "0x10", "1s", "１"] {
             assert!(matches!(size(text), Err(NotQuantity::Form(_))), "{text}");
@@ -86,7 +128,7 @@ mod tests {
     #[test]
     fn times() {
         for (text, seconds) in [("1", 1), ("300s", 300), ("5m", 300), ("2h", 7_200)] {
-            assert_eq!(time(text), Ok(Duration::from_secs(seconds)), "{text}");
+            assert_eq!(time(text), Ok(Time(Duration::from_secs(seconds))), "{text}");
         }
         for text in ["", "s", "1.5", "1ms", "5min", "1MiB"] {
             assert!(matches!(time(text), Err(NotQuantity::Form(_))), "{text}");
@@ -97,8 +139,8 @@ mod tests {
     #[test]
     fn defaults_are_typed_as_people_would() {
         for (bytes, text) in [(8 * GIB, "8GiB"), (128 * MIB, "128MiB"), (3 * KIB, "3KiB"), (1_000, "1000")] {
-            assert_eq!(typed_size(bytes), text);
-            assert_eq!(size(text).map(NonZeroU64::get), Ok(bytes));
+            assert_eq!(Size::of(bytes).to_string(), text);
+            assert_eq!(size(text).map(Size::bytes), Ok(bytes));
         }
     }
 }

@@ -72,8 +72,8 @@ fn settings(typed: &Compiling) -> Result<precompile::Settings, Stop> {
     Ok(precompile::Settings {
         program,
         jobs: jobs.map_or(1, NonZeroUsize::get),
-        time: typed.compile_timeout,
-        memory_bytes: typed.compile_memory.get(),
+        time: typed.compile_timeout.0,
+        memory_bytes: typed.compile_memory.bytes(),
     })
 }
 

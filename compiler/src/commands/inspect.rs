@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use subako_compiler::precompile;
-use subako_manifest::bundle::OpenBundle;
+use subako_manifest::bundle::{self, OpenBundle};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain as _, Place};
 use subako_manifest::index::{Entry, Role};
 use subako_manifest::package;
@@ -19,12 +19,12 @@ use crate::report::inspect::{Contents, InspectReport};
 pub(super) fn run(args: &Inspect, console: &Console) -> Result<u8, Stop> {
     let bytes = read(&args.bundle)?;
     let size = bytes.len();
-    let bundle = OpenBundle::open(bytes)?;
+    let here = |diagnostics| in_file(&args.bundle, diagnostics);
+    let bundle = OpenBundle::open(bytes).map_err(|error| here(error.diagnostics()))?;
     let mut warnings = Vec::new();
-    let contents = contents(&bundle, &mut warnings)?;
+    let contents = contents(&bundle, &mut warnings).map_err(here)?;
     console.tell(&warnings);
-    let report =
-        InspectReport::new(&args.bundle, size, bundle.digest(), bundle.index(), contents, warnings);
+    let report = InspectReport::new(&args.bundle, size, bundle.digest(), bundle.index(), contents, warnings);
     console.print(&report)?;
     Ok(0)
 }
@@ -43,12 +43,20 @@ fn read(path: &Path) -> Result<Vec<u8>, Stop> {
     })
 }
 
-/// Reads every entry, so that each is compared with the index; all faults are told.
-fn contents(bundle: &OpenBundle<Vec<u8>>, warnings: &mut Vec<Diagnostic>) -> Result<Contents, Stop> {
+/// The faults of a bundle, which does not know what file it is.
+fn in_file(path: &Path, mut diagnostics: Vec<Diagnostic>) -> Stop {
+    for diagnostic in &mut diagnostics {
+        diagnostic.place.get_or_insert_with(|| Place::file(path.to_string_lossy()));
+    }
+    Stop::Refused(diagnostics)
+}
+
+/// Reads every entry, so that each is compared with the index; all faults are given.
+fn contents(open: &OpenBundle<Vec<u8>>, warnings: &mut Vec<Diagnostic>) -> Result<Contents, Vec<Diagnostic>> {
     let mut faults = Vec::new();
     let (mut manifest, mut tools, mut sections) = (None, None, Vec::new());
-    for entry in &bundle.index().entries {
-        let bytes = match bundle.contents(entry) {
+    for entry in &open.index().entries {
+        let bytes = match open.contents(entry) {
             Ok(bytes) => bytes,
             Err(error) => {
                 faults.append(&mut error.diagnostics());
@@ -80,15 +88,13 @@ fn contents(bundle: &OpenBundle<Vec<u8>>, warnings: &mut Vec<Diagnostic>) -> Res
     }
     match (manifest, tools) {
         (Some(manifest), Some(tools)) if faults.is_empty() => Ok(Contents { manifest, tools, sections }),
-        (manifest, tools) => {
-            // The index of an open bundle has both; this is for one that is read otherwise.
+        (manifest, _) => {
             if faults.is_empty() {
-                let absent = if manifest.is_none() { "manifest" } else { "tools" };
-                debug_assert!(manifest.is_none() || tools.is_none());
-                let message = format!("`bundle.json` names no entry for its {absent}");
+                let absent = if manifest.is_none() { bundle::MANIFEST } else { bundle::TOOLS };
+                let message = format!("`{absent}` is not in the index");
                 faults.push(Diagnostic::error(Code::BundleRoleAbsent, absent, message));
             }
-            Err(Stop::Refused(faults))
+            Err(faults)
         }
     }
 }

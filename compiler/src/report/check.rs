@@ -53,10 +53,6 @@ impl CheckedPackage {
     pub(crate) fn refused(package: &Path, diagnostics: Vec<Diagnostic>) -> Self {
         Self { package: package.to_string_lossy().into_owned(), ok: false, diagnostics, accepted: None }
     }
-
-    pub(crate) fn diagnostics(&self) -> &[Diagnostic] {
-        &self.diagnostics
-    }
 }
 
 impl CheckReport {
@@ -90,7 +86,7 @@ impl Report for CheckReport {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use subako_manifest::diagnostic::Code;
 
     use super::*;

@@ -88,11 +88,8 @@ impl Report for InspectReport {
         Tool::draw(&self.tools, &mut sheet);
         draw_imports(&self.imports, &mut sheet);
         let Engine { name, version, artifact_format, compatibility } = &self.engine;
-        let mut engine = vec![format!(
-            "{} {}, artifact format {artifact_format}",
-            shown(name),
-            shown(version)
-        )];
+        let mut engine =
+            vec![format!("{} {}, artifact format {artifact_format}", shown(name), shown(version))];
         if detail == Detail::Full {
             engine.push(format!("settings {compatibility}"));
         }
@@ -109,5 +106,53 @@ impl Report for InspectReport {
         sheet.table("entries", rows);
         self.bundle.draw(&mut sheet, self.package.upload);
         sheet.into_text()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{samples, schema};
+
+    fn report() -> InspectReport {
+        let line =
+            |path: &str, role, size| Line { path: path.to_owned(), role, size, digest: samples::digest() };
+        InspectReport {
+            ok: true,
+            diagnostics: Vec::new(),
+            bundle: samples::bundle(),
+            package: samples::package(),
+            engine: samples::engine(),
+            imports: samples::imports(),
+            tools: samples::tools(),
+            artifacts: samples::artifacts(),
+            entries: vec![
+                line("module.wasm", Role::Module, 50_471),
+                line("package/a\u{202e}.txt", Role::Asset, 0),
+            ],
+        }
+    }
+
+    #[test]
+    fn json_is_as_the_schema_says() {
+        schema::assert_valid("inspect", &report());
+    }
+
+    #[test]
+    fn entries_have_their_whole_digests() {
+        let drawn = report().draw(Paint::new(false), Detail::Usual);
+        let expected = format!(
+            "\
+engine     wasmtime 1.2.3, artifact format 1
+artifacts  target                               bytes    code  data  info  other
+           pulley64                             1,000     850    50    40     60
+           x86_64-unknown-linux-gnu/x86-64-v3  12,150  12,000    50    40     60
+entries    path                    bytes  digest
+           module.wasm            50,471  {digest}
+           package/a\\u{{202e}}.txt       0  {digest}
+",
+            digest = samples::DIGEST
+        );
+        assert!(drawn.contains(&expected), "{drawn}\n{expected}");
     }
 }

@@ -132,7 +132,8 @@ fn what_is_not_in_the_schema_is_found() {
 #[test]
 fn a_refusal_is_as_the_schema_says() {
     use subako_manifest::diagnostic::{Code, Diagnostic, Place};
-    let place = Place { line: Some(3), column: Some(7), function: Some("f".into()), ..Place::file("a").at(1) };
+    let place =
+        Place { line: Some(3), column: Some(7), function: Some("f".into()), ..Place::file("a").at(1) };
     let full = Diagnostic::error(Code::NotModule, "a", "`a` is wrong").at(place).rule("rule").hint("hint");
     let bare = Diagnostic::warning(Code::NotModule, "a", "`a` is odd");
     assert_valid("refusal", &super::Refusal::new(&[full, bare]));

@@ -79,11 +79,7 @@ impl Sheet {
                     Cell::Text(_) | Cell::Head(_) => format!("{content:<width$}"),
                 };
                 let last = at + 1 == row.len();
-                line.push_str(&if matches!(cell, Cell::Head(_)) {
-                    self.paint.faint(padded)
-                } else {
-                    padded
-                });
+                line.push_str(&if matches!(cell, Cell::Head(_)) { self.paint.faint(padded) } else { padded });
                 if !last {
                     line.push_str("  ");
                 }

@@ -46,7 +46,8 @@ fn read(path: &Path) -> Result<Vec<u8>, Stop> {
 /// The faults of a bundle, which does not know what file it is.
 fn in_file(path: &Path, mut diagnostics: Vec<Diagnostic>) -> Stop {
     for diagnostic in &mut diagnostics {
-        diagnostic.place.get_or_insert_with(|| Place::file(path.to_string_lossy()));
+        let place = diagnostic.place.get_or_insert_default();
+        place.file.get_or_insert_with(|| path.to_string_lossy().into_owned());
     }
     Stop::Refused(diagnostics)
 }

@@ -52,7 +52,8 @@ impl Sheet {
             let label = if at == 0 { label } else { "" };
             // Padded before it is painted: escapes have no width.
             let label = format!("{label:<width$}", width = INDENT - 1);
-            let line = format!("{} {line}", self.paint.strong(label));
+            let label = if at == 0 { self.paint.strong(label) } else { label };
+            let line = format!("{label} {line}");
             self.text.push_str(line.trim_end());
             self.text.push('\n');
         }

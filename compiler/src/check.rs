@@ -7,7 +7,7 @@ mod features;
 mod imports;
 mod kind;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod toolchain;
 mod walk;
 

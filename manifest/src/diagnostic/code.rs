@@ -121,6 +121,7 @@ codes! {
 
     // E04: rewrite
     RewriteFailed = "E0401", Internal, "the rewrite made a module that is not valid";
+    RewriteUnreadable = "E0402", Internal, "the rewrite cannot read a module that was checked";
 
     // E05: precompile
     TargetUnknown = "E0501", Usage, "the target is not known";

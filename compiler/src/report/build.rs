@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 use subako_compiler::pipeline::{Built, Timings};
-use subako_compiler::rewrite::RewriteReport;
+use subako_compiler::rewrite::{Kept, PassReport, RewriteReport};
 use subako_manifest::diagnostic::Diagnostic;
 use subako_manifest::index::Engine;
-use subako_manifest::text::grouped;
+use subako_manifest::text::{grouped, shown};
 
 use super::paint::Paint;
 use super::sheet::{Cell, Sheet};
@@ -96,52 +96,49 @@ impl Report for BuildReport {
 }
 
 fn draw_rewrite(rewrite: &RewriteReport, sheet: &mut Sheet) {
-    let kept = if rewrite.kept_original { "kept as it came: rewritten it is larger" } else { "" };
-    let text = |text: &str| Cell::Text(text.to_owned());
-    let mut rows = vec![vec![
-        text("module"),
-        Cell::Number(rewrite.before),
-        text("→"),
-        Cell::Number(rewrite.after),
-        text(kept),
-    ]];
+    let row = |name: String, before: u64, after: u64, note: String| {
+        let arrow = Cell::Text("→".to_owned());
+        vec![Cell::Text(name), Cell::Number(before), arrow, Cell::Number(after), Cell::Text(note)]
+    };
+    let note = if rewrite.kept_original { "as it came" } else { "" };
+    let mut rows = vec![row("module".to_owned(), rewrite.before, rewrite.after, note.to_owned())];
     for pass in &rewrite.passes {
-        let mut removed = Vec::new();
-        for (what, number) in &pass.removed {
-            match *number {
-                0 => {}
-                1 => removed.push(format!("1 {}", what.strip_suffix('s').unwrap_or(what))),
-                number => removed.push(format!("{} {what}", grouped(number))),
-            }
-        }
-        let note = match (pass.ran, removed.is_empty()) {
-            (false, _) => "off".to_owned(),
-            (true, true) => "nothing to remove".to_owned(),
-            (true, false) => format!("removed {}", removed.join(", ")),
-        };
-        rows.push(vec![
-            text(&format!("  {}", pass.name)),
-            Cell::Number(pass.before_bytes),
-            text("→"),
-            Cell::Number(pass.after_bytes),
-            Cell::Text(note),
-        ]);
+        rows.push(row(format!("  {}", pass.name), pass.before_bytes, pass.after_bytes, note_of(pass)));
     }
     sheet.table("rewrite", rows);
+}
+
+fn note_of(pass: &PassReport) -> String {
+    match &pass.kept {
+        _ if !pass.ran => return "off".to_owned(),
+        Some(Kept::Larger { bytes }) => return format!("left out: with it {}", grouped(*bytes)),
+        Some(Kept::NotReadable { message }) => {
+            return format!("left out: the module cannot be read by it: {}", shown(message));
+        }
+        None => {}
+    }
+    let removed = pass.removed.iter().map(|(what, number)| match number {
+        1 => format!("1 {}", what.strip_suffix('s').unwrap_or(what)),
+        number => format!("{} {what}", grouped(*number)),
+    });
+    let removed: Vec<_> = removed.collect();
+    if removed.is_empty() {
+        "nothing to remove".to_owned()
+    } else {
+        format!("removed {}", removed.join(", "))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use subako_compiler::rewrite::PassReport;
-
     use super::*;
     use crate::report::{samples, schema};
 
     fn pass(name: &'static str, ran: bool, bytes: [u64; 2], removed: &[(&'static str, u64)]) -> PassReport {
         let removed: BTreeMap<_, _> = removed.iter().copied().collect();
-        PassReport { name, ran, before_bytes: bytes[0], after_bytes: bytes[1], removed }
+        PassReport { name, ran, before_bytes: bytes[0], after_bytes: bytes[1], removed, kept: None }
     }
 
     fn report() -> BuildReport {
@@ -151,8 +148,8 @@ mod tests {
             kept_original: false,
             passes: vec![
                 pass("exports", true, [53_938, 53_900], &[("exports", 1)]),
-                pass("unreachable", true, [53_900, 50_471], &[("data", 0), ("functions", 1_234)]),
-                pass("sections", false, [50_471, 50_471], &[]),
+                pass("unreachable", true, [53_900, 50_471], &[("functions", 1_234), ("globals", 2)]),
+                pass("strip", false, [50_471, 50_471], &[]),
             ],
         };
         BuildReport {
@@ -185,8 +182,8 @@ tools      greet       Greet someone by name.
            draw_chart
 rewrite    module         53,938  →  50,471
              exports      53,938  →  53,900  removed 1 export
-             unreachable  53,900  →  50,471  removed 1,234 functions
-             sections     50,471  →  50,471  off
+             unreachable  53,900  →  50,471  removed 1,234 functions, 2 globals
+             strip        50,471  →  50,471  off
 artifacts  target                               bytes    code  data  info  other
            pulley64                             1,000     850    50    40     60
            x86_64-unknown-linux-gnu/x86-64-v3  12,150  12,000    50    40     60
@@ -202,11 +199,20 @@ bundle     out.subako, 98,304 bytes
     }
 
     #[test]
-    fn a_rewrite_that_only_grows_says_so() {
+    fn a_pass_that_is_left_out_says_why() {
         let mut report = report();
         report.rewrite.kept_original = true;
         report.rewrite.after = 53_938;
+        report.rewrite.passes[0].kept = Some(Kept::Larger { bytes: 54_000 });
+        report.rewrite.passes[1].kept = Some(Kept::NotReadable { message: "a\u{1b}".to_owned() });
+        schema::assert_valid("build", &report);
         let drawn = report.draw(Paint::new(false), Detail::Usual);
-        assert!(drawn.contains("53,938  →  53,938  kept as it came: rewritten it is larger\n"), "{drawn}");
+        for note in [
+            "53,938  →  53,938  as it came\n",
+            "left out: with it 54,000\n",
+            "left out: the module cannot be read by it: a\\u{1b}\n",
+        ] {
+            assert!(drawn.contains(note), "{note}\n{drawn}");
+        }
     }
 }

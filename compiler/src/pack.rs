@@ -8,7 +8,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, Write as _};
 
-use subako_manifest::bundle::{self, ARTIFACT_ALIGNMENT, INDEX, MANIFEST, MODULE, OpenBundle, PACKAGE_DIR, TOOLS};
+use subako_manifest::bundle::{
+    self, ARTIFACT_ALIGNMENT, INDEX, MANIFEST, MODULE, OpenBundle, PACKAGE_DIR, TOOLS,
+};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
 use subako_manifest::digest::Digest;
 use subako_manifest::index::{
@@ -77,7 +79,9 @@ impl Explain for Error {
     fn diagnostics(&self) -> Vec<Diagnostic> {
         let (code, subject) = match self {
             Self::TargetTwice(target) => (Code::BundleTargetTwice, target.to_string()),
-            Self::TooLarge { .. } | Self::TooManyEntries { .. } => (Code::BundleTooLarge, "bundle".to_owned()),
+            Self::TooLarge { .. } | Self::TooManyEntries { .. } => {
+                (Code::BundleTooLarge, "bundle".to_owned())
+            }
             Self::Zip(_) | Self::Unreadable(_) => (Code::PackFailed, "bundle".to_owned()),
         };
         vec![Diagnostic::error(code, subject, self.to_string())]

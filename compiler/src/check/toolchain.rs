@@ -35,7 +35,9 @@ const UNLINKED: &str = "the file waits for a linker or a dynamic loader: link it
 pub(super) fn of_import(import: &Import<'_>, facts: &Facts<'_>) -> Option<String> {
     let fixed = match (import.module, import.field) {
         (WASI_MODULE, field) => return of_wasi_field(field),
-        (HTTP_MODULE, _) => "`subako_http` has `request(i32, i32) -> i32` and `read_response(i32, i32) -> i32`",
+        (HTTP_MODULE, _) => {
+            "`subako_http` has `request(i32, i32) -> i32` and `read_response(i32, i32) -> i32`"
+        }
         ("env", "abort") => ASSEMBLY_SCRIPT,
         ("env", "memory" | "__linear_memory") if is_shared_memory(import) => THREADS,
         ("env", _) if facts.unlinked => UNLINKED,
@@ -141,8 +143,12 @@ pub(super) fn of_feature(proposal: Proposal) -> Option<&'static str> {
         Proposal::TailCall => Some("clang: `-mno-tail-call`; Rust: `-C target-feature=-tail-call`"),
         Proposal::Memory64 => Some("build for a 32-bit target, such as `wasm32-wasip1`"),
         Proposal::RelaxedSimd => Some("clang: `-mno-relaxed-simd`; Rust: `-C target-feature=-relaxed-simd`"),
-        Proposal::ExtendedConst => Some("clang: `-mno-extended-const`; Rust: `-C target-feature=-extended-const`"),
-        Proposal::WideArithmetic => Some("clang: `-mno-wide-arithmetic`; Rust: `-C target-feature=-wide-arithmetic`"),
+        Proposal::ExtendedConst => {
+            Some("clang: `-mno-extended-const`; Rust: `-C target-feature=-extended-const`")
+        }
+        Proposal::WideArithmetic => {
+            Some("clang: `-mno-wide-arithmetic`; Rust: `-C target-feature=-wide-arithmetic`")
+        }
         _ => None,
     }
 }

@@ -24,7 +24,8 @@ fn artifact(name: &str) -> Artifact {
 }
 
 fn upload() -> Upload {
-    let assets = [("data/gr\u{fc}n.txt", b"green".to_vec()), ("empty", Vec::new()), ("zeros", vec![0; 100_000])];
+    let assets =
+        [("data/gr\u{fc}n.txt", b"green".to_vec()), ("empty", Vec::new()), ("zeros", vec![0; 100_000])];
     Upload {
         manifest: Manifest {
             abi: 1,
@@ -152,5 +153,9 @@ fn a_digest_can_be_checked_by_hand() {
     assert_eq!(sum, format!("{}  -\n", bundle.digest.hex()));
 }
 
-fn module() -> RewrittenModule { RewrittenModule(wat::parse_str(MODULE_TEXT).unwrap(), vec![]) }
-fn tools() -> ToolSet { ToolSet(b"{\"tools\":[]}\n".to_vec()) }
+fn module() -> RewrittenModule {
+    RewrittenModule(wat::parse_str(MODULE_TEXT).unwrap(), vec![])
+}
+fn tools() -> ToolSet {
+    ToolSet(b"{\"tools\":[]}\n".to_vec())
+}

@@ -176,12 +176,16 @@ fn the_child_speaks_by_pipes() {
     assert_eq!(child("pulley64", b"\0asm\x01\0\0\0\xff", &mut stdout, &mut stderr), 1);
     assert!(stdout.is_empty());
     let report = String::from_utf8(stderr).unwrap();
-    assert!(report.starts_with("{\"kind\":\"module\",\"message\":\"") && report.ends_with("\"}\n"), "{report}");
+    assert!(
+        report.starts_with("{\"kind\":\"module\",\"message\":\"") && report.ends_with("\"}\n"),
+        "{report}"
+    );
 }
 
 #[test]
 fn the_child_is_asked_as_documented() {
-    let echo = answer(r#"cat > /dev/null; printf '%s,%s,%s,%s' "$1" "$2" "$3" "$RAYON_NUM_THREADS""#, b"module");
+    let echo =
+        answer(r#"cat > /dev/null; printf '%s,%s,%s,%s' "$1" "$2" "$3" "$RAYON_NUM_THREADS""#, b"module");
     assert_eq!(String::from_utf8(echo.unwrap()).unwrap(), "__compile,pulley64,1073741824,1");
 }
 
@@ -198,7 +202,8 @@ fn large_modules_do_not_stop_the_pipes() {
 #[test]
 fn a_child_out_of_time_is_ended() {
     let directory = tempfile::tempdir().unwrap();
-    let settings = Settings { time: Duration::from_millis(50), ..script(directory.path(), "exec tail -f /dev/null") };
+    let settings =
+        Settings { time: Duration::from_millis(50), ..script(directory.path(), "exec tail -f /dev/null") };
     let error = child::compile_apart(b"module", &target_of("x86_64-linux"), &settings, 1).unwrap_err();
     assert!(matches!(error, Error::OutOfTime { .. }), "{error:?}");
     let told = Error::OutOfTime { target: target_of("x86_64-linux"), limit: Duration::from_secs(300) };
@@ -304,7 +309,8 @@ fn the_first_failure_in_the_targets_order_is_told() {
 #[test]
 fn another_target_s_artifact_is_noticed() {
     let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("wrong"), compile_here(&module(), &target_of("s390x-linux")).unwrap()).unwrap();
+    fs::write(directory.path().join("wrong"), compile_here(&module(), &target_of("s390x-linux")).unwrap())
+        .unwrap();
     let lines = format!("cat > /dev/null; cat '{}/wrong'", directory.path().display());
     let settings = script(directory.path(), &lines);
     let error = precompile_bytes(b"module", &[target_of("pulley64")], &settings, &Silent).unwrap_err();

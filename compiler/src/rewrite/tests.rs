@@ -131,7 +131,10 @@ fn custom_sections_go_as_strip_says() {
         names.sort();
         names
     };
-    assert_eq!(stripped(Strip::None, false), [".debug_info", "anything", "name", "producers", "target_features"]);
+    assert_eq!(
+        stripped(Strip::None, false),
+        [".debug_info", "anything", "name", "producers", "target_features"]
+    );
     // The code has moved: what speaks of places in it would be wrong.
     assert_eq!(stripped(Strip::None, true), ["anything", "name", "producers", "target_features"]);
     for unreachable in [false, true] {

@@ -4,7 +4,6 @@
 //! The same upload and the same version of this program give the same bytes, on every machine:
 //! entries are sorted, times and modes are fixed, nothing of the machine goes in.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, Write as _};
 
@@ -102,52 +101,80 @@ pub fn pack(
     tools: &ToolSet,
     compatibility: Digest,
 ) -> Result<Bundle, Error> {
-    let mut contents = Contents::default();
-    contents.add(MANIFEST.to_owned(), Role::Manifest, &upload.manifest_bytes);
-    contents.add(TOOLS.to_owned(), Role::Tools, tools.to_json());
-    contents.add(MODULE.to_owned(), Role::Module, module.bytes());
-    for (path, asset) in &upload.assets {
-        contents.add(format!("{PACKAGE_DIR}{path}"), Role::Asset, asset);
-    }
-    for artifact in artifacts {
-        contents.add_artifact(artifact)?;
-    }
-    let index = Index {
-        format: BUNDLE_FORMAT,
-        package: upload.manifest.name.clone(),
-        engine: Engine {
-            name: ENGINE_NAME.to_owned(),
-            version: ENGINE_VERSION.to_owned(),
-            artifact_format: ARTIFACT_FORMAT,
-            compatibility,
-        },
+    let sources = Sources {
+        package: &upload.manifest.name,
+        manifest: &upload.manifest_bytes,
+        assets: &upload.assets,
         upload: upload.digest,
-        imports: module.imports().to_vec(),
-        entries: contents.index(),
+        module: module.bytes(),
+        imports: module.imports(),
+        artifacts,
+        tools: &tools.to_json(),
+        compatibility,
     };
-    let json = index.to_json();
-    let digest = Digest::of(&json);
+    sources.pack()
+}
 
-    let mut files: BTreeMap<&str, File<'_>> =
-        contents.0.iter().map(|(path, (entry, bytes))| (path.as_str(), File::of(entry, bytes))).collect();
-    files.insert(INDEX, File { bytes: &json, storage: Storage::Deflated });
-    let bytes = write(&files)?;
-    reread(&bytes, &index)?;
-    Ok(Bundle { bytes, digest, index })
+/// All that goes into a bundle, as bytes.
+struct Sources<'a> {
+    package: &'a str,
+    manifest: &'a [u8],
+    assets: &'a BTreeMap<String, Vec<u8>>,
+    upload: Digest,
+    module: &'a [u8],
+    imports: &'a [String],
+    artifacts: &'a [Artifact],
+    tools: &'a [u8],
+    compatibility: Digest,
+}
+
+impl Sources<'_> {
+    fn pack(&self) -> Result<Bundle, Error> {
+        let mut contents = Contents::default();
+        contents.add(MANIFEST.to_owned(), Role::Manifest, self.manifest);
+        contents.add(TOOLS.to_owned(), Role::Tools, self.tools);
+        contents.add(MODULE.to_owned(), Role::Module, self.module);
+        for (path, asset) in self.assets {
+            contents.add(format!("{PACKAGE_DIR}{path}"), Role::Asset, asset);
+        }
+        for artifact in self.artifacts {
+            contents.add_artifact(artifact)?;
+        }
+        let index = Index {
+            format: BUNDLE_FORMAT,
+            package: self.package.to_owned(),
+            engine: Engine {
+                name: ENGINE_NAME.to_owned(),
+                version: ENGINE_VERSION.to_owned(),
+                artifact_format: ARTIFACT_FORMAT,
+                compatibility: self.compatibility,
+            },
+            upload: self.upload,
+            imports: self.imports.to_vec(),
+            entries: contents.index(),
+        };
+        let json = index.to_json();
+
+        let mut files: BTreeMap<&str, File<'_>> =
+            contents.0.iter().map(|(path, (entry, bytes))| (path.as_str(), File::of(entry, bytes))).collect();
+        files.insert(INDEX, File { bytes: &json, storage: Storage::Deflated });
+        let bytes = write(&files)?;
+        reread(&bytes, &index)?;
+        Ok(Bundle { bytes, digest: Digest::of(&json), index })
+    }
 }
 
 /// What goes in, by path: a zip's entries are sorted as `BTreeMap` sorts text, by bytes.
 #[derive(Default)]
-struct Contents<'a>(BTreeMap<String, (Entry, Cow<'a, [u8]>)>);
+struct Contents<'a>(BTreeMap<String, (Entry, &'a [u8])>);
 
 impl<'a> Contents<'a> {
-    fn add(&mut self, path: String, role: Role, bytes: impl Into<Cow<'a, [u8]>>) {
-        let bytes = bytes.into();
+    fn add(&mut self, path: String, role: Role, bytes: &'a [u8]) {
         let entry = Entry {
             path: path.clone(),
             role,
             size: bytes.len() as u64,
-            digest: Digest::of(&bytes),
+            digest: Digest::of(bytes),
             target: None,
             cpu_features: None,
         };

@@ -13,11 +13,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use subako_loader::engine;
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
 use subako_manifest::limits;
 use subako_manifest::target::Target;
 use subako_manifest::text::{grouped, shown};
-use wasmtime::{Config, Engine};
+use wasmtime::Engine;
 
 use crate::progress::Progress;
 use crate::rewrite::RewrittenModule;
@@ -181,13 +182,13 @@ impl Explain for Error {
             }
             Self::Refused { target, .. } => named(Code::CompileRefused, target),
             Self::OutOfTime { target, .. } => {
-                named(Code::CompileOutOfTime, target).hint("allow more with `--compile-timeout SECONDS`")
+                named(Code::CompileOutOfTime, target).hint("allow more with `--compile-timeout TIME`")
             }
             Self::OutOfMemory { target, .. } => {
-                named(Code::CompileOutOfMemory, target).hint("allow more with `--compile-memory BYTES`")
+                named(Code::CompileOutOfMemory, target).hint("allow more with `--compile-memory SIZE`")
             }
             Self::Killed { target, .. } => named(Code::CompileKilled, target).hint(
-                "if it wanted more memory, allow more with `--compile-memory BYTES`, or use fewer `--jobs`",
+                "if it wanted more memory, allow more with `--compile-memory SIZE`, or use fewer `--jobs`",
             ),
             Self::Start { program, .. } => {
                 Diagnostic::error(Code::CompileStart, program.display().to_string(), message.clone())
@@ -276,10 +277,10 @@ fn artifact_of(
 /// [`Error::Refused`] when it refuses the module.
 pub fn compile_here(module: &[u8], target: &Target) -> Result<Vec<u8>, Error> {
     known(target)?;
-    let engine =
+    let no_engine =
         |error: wasmtime::Error| Error::Engine { target: target.clone(), message: format!("{error:#}") };
-    let mut config = engine_config(target);
-    config.target(target.triple()).map_err(engine)?;
+    let mut config = engine::config(target);
+    config.target(target.triple()).map_err(no_engine)?;
     for flag in cpu::flags(target).into_iter().flatten() {
         // SAFETY: a wrong flag could make code that a CPU cannot run or that breaks the engine's
         // own assumptions. These are boolean CPU features that cranelift itself lists for this
@@ -293,15 +294,10 @@ pub fn compile_here(module: &[u8], target: &Target) -> Result<Vec<u8>, Error> {
             config.cranelift_flag_enable(flag)
         };
     }
-    let compiler = Engine::new(&config).map_err(engine)?;
+    let compiler = Engine::new(&config).map_err(no_engine)?;
     compiler
         .precompile_module(module)
         .map_err(|error| Error::Refused { target: target.clone(), message: format!("{error:#}") })
-}
-
-/// Stands in for the loader's settings.
-fn engine_config(_target: &Target) -> Config {
-    Config::new()
 }
 
 fn cores() -> usize {

@@ -25,10 +25,15 @@ fn target_of(name: &str) -> Target {
 /// A program that answers `__compile` with a script; `$1` is the command, `$2` the target, `$3`
 /// the memory limit.
 fn script(directory: &Path, lines: &str) -> Settings {
-    use std::os::unix::fs::PermissionsExt as _;
     let program = directory.join("compiler");
-    fs::write(&program, format!("#!/bin/sh\n{lines}\n")).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    // Written by another process: a file that this one has open for writing, or a child that
+    // another test forks meanwhile, cannot be run.
+    let status = Command::new("sh")
+        .args(["-c", r#"printf '#!/bin/sh\n%s\n' "$1" > "$0" && chmod 755 "$0""#])
+        .arg(&program)
+        .arg(lines)
+        .status();
+    assert!(status.unwrap().success());
     Settings { program, jobs: 2, time: Duration::from_secs(60), memory_bytes: 1 << 30 }
 }
 
@@ -210,7 +215,7 @@ fn a_child_out_of_time_is_ended() {
     assert_eq!(
         told.diagnostics()[0].to_string(),
         "error[E0504]: `x86_64-unknown-linux-gnu` takes more than 300 seconds to compile\n  \
-         hint: allow more with `--compile-timeout SECONDS`"
+         hint: allow more with `--compile-timeout TIME`"
     );
 }
 
@@ -224,7 +229,7 @@ fn a_child_out_of_memory_is_told() {
         assert_eq!(
             error.diagnostics()[0].to_string(),
             "error[E0505]: `pulley64` needs more than 1,073,741,824 bytes of memory to compile\n  \
-             hint: allow more with `--compile-memory BYTES`",
+             hint: allow more with `--compile-memory SIZE`",
         );
     }
 }

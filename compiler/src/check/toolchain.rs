@@ -100,7 +100,7 @@ fn is_assembly_script(import: &Import<'_>, facts: &Facts<'_>) -> bool {
 fn is_emscripten(facts: &Facts<'_>) -> bool {
     facts.imports.iter().any(|import| {
         import.module == "env"
-            && ["emscripten_", "_emscripten_", "invoke_", "__syscall_", "_embind_", "_emval_"]
+            && ["emscripten_", "_emscripten_", "invoke_", "__syscall_", "_embind_", "_emval_", "_abort_js"]
                 .iter()
                 .any(|beginning| import.field.starts_with(beginning))
     })

@@ -144,6 +144,20 @@ fn custom_sections_go_as_strip_says() {
 }
 
 #[test]
+fn constants_keep_their_bits() {
+    // A signalling NaN and a negative one with a payload, little-endian behind their opcodes.
+    let module = module(
+        "(func (param i64 i64)) (func $f (drop (f32.const nan:0x200001)) (drop (f64.const -nan:0x4000000000002))) \
+         (start $f)",
+    );
+    let (after, report) = rewrite(module, &Passes::default()).unwrap();
+    assert_eq!(removed(&report, "unreachable"), [("functions", 1), ("types", 1)]);
+    let has = |bytes: &[u8]| after.bytes().windows(bytes.len()).any(|window| window == bytes);
+    assert!(has(&[0x43, 0x01, 0x00, 0xa0, 0x7f]));
+    assert!(has(&[0x44, 0x02, 0, 0, 0, 0, 0, 0xf4, 0xff]));
+}
+
+#[test]
 fn names_stay_with_the_functions_that_stay() {
     let module = module("(func $gone) (func $stays (drop (i32.const 1))) (start $stays)");
     let (after, _) = rewrite(module, &Passes::default()).unwrap();

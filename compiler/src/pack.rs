@@ -1,1 +1,244 @@
-//! To come.
+//! Pack: everything that was made becomes one bundle. The reader is `manifest/src/bundle.rs`,
+//! which accepts nothing else than what is written here; `docs/bundle.md` describes the bytes.
+//!
+//! The same upload and the same version of this program give the same bytes, on every machine:
+//! entries are sorted, times and modes are fixed, nothing of the machine goes in.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{self, Cursor, Write as _};
+
+use subako_manifest::bundle::{self, ARTIFACT_ALIGNMENT, INDEX, MANIFEST, MODULE, OpenBundle, PACKAGE_DIR, TOOLS};
+use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
+use subako_manifest::digest::Digest;
+use subako_manifest::index::{
+    ARTIFACT_FORMAT, BUNDLE_FORMAT, ENGINE_NAME, ENGINE_VERSION, Engine, Entry, Index, Role,
+};
+use subako_manifest::target::Target;
+use subako_manifest::text::grouped;
+use subako_manifest::tool::ToolSet;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, DateTime, System, ZipWriter};
+
+use crate::precompile::Artifact;
+use crate::read::Upload;
+use crate::rewrite::RewrittenModule;
+
+/// Bytes of a bundle: a zip's offsets have 32 bits, and zip64 is not used.
+const MAX_BUNDLE_BYTES: u64 = 0xffff_fffe;
+/// Entries of a bundle: a zip counts them in 16 bits.
+const MAX_ENTRIES: u64 = 0xfffe;
+/// Deflate's usual effort.
+const DEFLATE_LEVEL: i64 = 6;
+/// What a file has when nobody asked for anything else.
+const MODE: u32 = 0o644;
+
+/// A bundle, written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bundle {
+    /// The whole file.
+    pub bytes: Vec<u8>,
+    /// The digest of `bundle.json`.
+    pub digest: Digest,
+    /// What is in it.
+    pub index: Index,
+}
+
+/// Why there is no bundle.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Two artifacts of one target.
+    #[error("`{0}` is given twice")]
+    TargetTwice(Target),
+    /// More bytes than a zip without 64-bit fields can hold.
+    #[error("the bundle would have more than {} bytes, the most that a zip holds", grouped(*.allowed))]
+    TooLarge {
+        /// The limit.
+        allowed: u64,
+    },
+    /// More entries than a zip without 64-bit fields can count.
+    #[error("the bundle has {} entries, at most {} are allowed", grouped(*.found), grouped(*.allowed))]
+    TooManyEntries {
+        /// How many there are.
+        found: u64,
+        /// The limit.
+        allowed: u64,
+    },
+    /// The writer of zips failed, in memory.
+    #[error("the bundle cannot be written: {0}")]
+    Zip(io::Error),
+    /// What was written is not what the reader takes.
+    #[error("the bundle that was written cannot be read: {0}")]
+    Unreadable(#[from] bundle::Error),
+}
+
+impl Explain for Error {
+    fn diagnostics(&self) -> Vec<Diagnostic> {
+        let (code, subject) = match self {
+            Self::TargetTwice(target) => (Code::BundleTargetTwice, target.to_string()),
+            Self::TooLarge { .. } | Self::TooManyEntries { .. } => (Code::BundleTooLarge, "bundle".to_owned()),
+            Self::Zip(_) | Self::Unreadable(_) => (Code::PackFailed, "bundle".to_owned()),
+        };
+        vec![Diagnostic::error(code, subject, self.to_string())]
+    }
+}
+
+/// Writes the bundle, and reads it again as a loader would.
+///
+/// `compatibility` is the digest over the engine's settings, from the loader's `engine`.
+///
+/// # Errors
+///
+/// [`Error::TargetTwice`], the limits of a zip, and faults of this program.
+pub fn pack(
+    upload: &Upload,
+    module: &RewrittenModule,
+    artifacts: &[Artifact],
+    tools: &ToolSet,
+    compatibility: Digest,
+) -> Result<Bundle, Error> {
+    let mut contents = Contents::default();
+    contents.add(MANIFEST.to_owned(), Role::Manifest, &upload.manifest_bytes);
+    contents.add(TOOLS.to_owned(), Role::Tools, tools.to_json());
+    contents.add(MODULE.to_owned(), Role::Module, module.bytes());
+    for (path, asset) in &upload.assets {
+        contents.add(format!("{PACKAGE_DIR}{path}"), Role::Asset, asset);
+    }
+    for artifact in artifacts {
+        contents.add_artifact(artifact)?;
+    }
+    let index = Index {
+        format: BUNDLE_FORMAT,
+        package: upload.manifest.name.clone(),
+        engine: Engine {
+            name: ENGINE_NAME.to_owned(),
+            version: ENGINE_VERSION.to_owned(),
+            artifact_format: ARTIFACT_FORMAT,
+            compatibility,
+        },
+        upload: upload.digest,
+        imports: module.imports().to_vec(),
+        entries: contents.index(),
+    };
+    let json = index.to_json();
+    let digest = Digest::of(&json);
+
+    let mut files: BTreeMap<&str, File<'_>> =
+        contents.0.iter().map(|(path, (entry, bytes))| (path.as_str(), File::of(entry, bytes))).collect();
+    files.insert(INDEX, File { bytes: &json, storage: Storage::Deflated });
+    let bytes = write(&files)?;
+    reread(&bytes, &index)?;
+    Ok(Bundle { bytes, digest, index })
+}
+
+/// What goes in, by path: a zip's entries are sorted as `BTreeMap` sorts text, by bytes.
+#[derive(Default)]
+struct Contents<'a>(BTreeMap<String, (Entry, Cow<'a, [u8]>)>);
+
+impl<'a> Contents<'a> {
+    fn add(&mut self, path: String, role: Role, bytes: impl Into<Cow<'a, [u8]>>) {
+        let bytes = bytes.into();
+        let entry = Entry {
+            path: path.clone(),
+            role,
+            size: bytes.len() as u64,
+            digest: Digest::of(&bytes),
+            target: None,
+            cpu_features: None,
+        };
+        self.0.insert(path, (entry, bytes));
+    }
+
+    fn add_artifact(&mut self, artifact: &'a Artifact) -> Result<(), Error> {
+        let path = artifact.target.entry_path();
+        if self.0.contains_key(&path) {
+            return Err(Error::TargetTwice(artifact.target.clone()));
+        }
+        self.add(path.clone(), Role::Artifact, &artifact.bytes);
+        if let Some((entry, _)) = self.0.get_mut(&path) {
+            entry.target = Some(artifact.target.clone());
+            entry.cpu_features = Some(artifact.cpu_features.clone());
+        }
+        Ok(())
+    }
+
+    fn index(&self) -> Vec<Entry> {
+        self.0.values().map(|(entry, _)| entry.clone()).collect()
+    }
+}
+
+/// One entry of the zip to be.
+struct File<'a> {
+    bytes: &'a [u8],
+    storage: Storage,
+}
+
+impl<'a> File<'a> {
+    fn of(entry: &Entry, bytes: &'a [u8]) -> Self {
+        let storage = if entry.role == Role::Artifact { Storage::Aligned } else { Storage::Deflated };
+        Self { bytes, storage }
+    }
+}
+
+/// How an entry is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Storage {
+    Deflated,
+    /// As it is, at a multiple of [`ARTIFACT_ALIGNMENT`].
+    Aligned,
+}
+
+fn write(files: &BTreeMap<&str, File<'_>>) -> Result<Vec<u8>, Error> {
+    let found = files.len() as u64;
+    if found > MAX_ENTRIES {
+        return Err(Error::TooManyEntries { found, allowed: MAX_ENTRIES });
+    }
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    let mut total = 0;
+    for (path, file) in files {
+        total += file.bytes.len() as u64;
+        if total > MAX_BUNDLE_BYTES {
+            return Err(Error::TooLarge { allowed: MAX_BUNDLE_BYTES });
+        }
+        zip.start_file(*path, options(file.storage)).map_err(zip_failed)?;
+        zip.write_all(file.bytes).map_err(Error::Zip)?;
+    }
+    let bytes = zip.finish().map_err(zip_failed)?.into_inner();
+    if bytes.len() as u64 > MAX_BUNDLE_BYTES {
+        return Err(Error::TooLarge { allowed: MAX_BUNDLE_BYTES });
+    }
+    Ok(bytes)
+}
+
+fn options(storage: Storage) -> SimpleFileOptions {
+    let options = SimpleFileOptions::default()
+        .last_modified_time(DateTime::default())
+        .unix_permissions(MODE)
+        // Otherwise it is the system that this program runs on.
+        .system(System::Unix);
+    match storage {
+        Storage::Deflated => {
+            options.compression_method(CompressionMethod::Deflated).compression_level(Some(DEFLATE_LEVEL))
+        }
+        Storage::Aligned => options
+            .compression_method(CompressionMethod::Stored)
+            .with_alignment(const { ARTIFACT_ALIGNMENT as u16 }),
+    }
+}
+
+fn zip_failed(error: zip::result::ZipError) -> Error {
+    Error::Zip(io::Error::other(error))
+}
+
+/// Reads what was written, every entry with its digest: no bundle leaves that a loader refuses.
+fn reread(bytes: &[u8], index: &Index) -> Result<(), Error> {
+    let bundle = OpenBundle::open(bytes)?;
+    for entry in &index.entries {
+        bundle.contents(entry)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

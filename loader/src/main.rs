@@ -1,2 +1,19 @@
-//! x
-fn main() {}
+//! `subako-loader`: runs bundles of native code.
+
+mod args;
+mod commands;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    match args::Args::try_parse() {
+        Ok(args) => commands::run(&args),
+        Err(told) => {
+            // Help or a fault of usage; whoever closed the pipe does not want to read it.
+            let _ = told.print();
+            u8::try_from(told.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+        }
+    }
+}

@@ -13,6 +13,7 @@ pub mod digest;
 pub mod index;
 pub mod limits;
 pub mod package;
+pub mod quantity;
 pub mod target;
 pub mod text;
 pub mod tool;

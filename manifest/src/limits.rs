@@ -67,6 +67,12 @@ pub const MAX_TABLE_ELEMENTS: u64 = 1_000_000;
 /// open.
 pub const MAX_LINKED_IMAGE_BYTES: u64 = 16 * MIB;
 
+/// Bytes of a request of `subako_http` (ABI 1, "HTTP: `subako_http`").
+pub const MAX_HTTP_REQUEST_BYTES: u64 = 8 * MIB;
+
+/// Characters of a skill's name on the platform.
+pub const MAX_SKILL_NAME_CHARS: usize = 32;
+
 // Compiling (design, "Precompile"): a stranger's module must not take the machine.
 
 /// The time that compiling one target may take, unless `--compile-timeout` says otherwise.

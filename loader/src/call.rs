@@ -1,0 +1,330 @@
+//! A call from start to end: a module is started, asked, and exits (ABI 1, "A call, from start to
+//! end").
+
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
+use subako_manifest::limits;
+use wasmtime_wasi::{I32Exit, WasiCtxBuilder};
+
+use crate::answer::CallToolResult;
+use crate::host::deadline::{Deadline, Waited};
+use crate::host::exchange::{Client, Exchange, Line};
+use crate::host::http::HeldAnswer;
+use crate::host::memory::MemoryLimit;
+use crate::host::stderr::{Stderr, StderrTail};
+use crate::host::stdin::Stdin;
+use crate::host::stdout::Stdout;
+use crate::host::write_budget::WriteBudget;
+use crate::host::{CallHost, locked, preopens};
+use crate::instantiate::{self, instantiate};
+use crate::map::MappedModule;
+use crate::message::{Message, fresh_id};
+use crate::outcome::{Cause, Crash, Outcome};
+
+pub use crate::host::preopens::Preopens;
+pub use crate::message::Request;
+
+/// What a call is given and how far it may go.
+#[derive(Debug, Clone)]
+pub struct CallSetup {
+    /// The package's name: the one entry of `argv`.
+    pub package: String,
+    /// The time of the whole call.
+    pub time: Duration,
+    /// Bytes of the module's memory.
+    pub memory_bytes: u64,
+    /// Bytes that the module may write to files.
+    pub write_budget_bytes: u64,
+    /// The directories that the module sees.
+    pub preopens: Preopens,
+    /// Whether stderr is shown as it comes.
+    pub show_stderr: bool,
+}
+
+impl CallSetup {
+    /// A call of `package` with every limit at its default, and no directory.
+    #[must_use]
+    pub fn new(package: impl Into<String>) -> Self {
+        Self {
+            package: package.into(),
+            time: limits::CALL_TIME,
+            memory_bytes: limits::MEMORY_BYTES,
+            write_budget_bytes: limits::WRITE_BUDGET_BYTES,
+            preopens: Preopens::default(),
+            show_stderr: false,
+        }
+    }
+}
+
+/// What to ask next, given the results so far; none closes stdin.
+pub type NextRequest = Box<dyn FnMut(&[Box<RawValue>]) -> Option<Request> + Send>;
+
+/// How a conversation went.
+#[derive(Debug)]
+pub struct Conversation {
+    /// The `result` of each answer, as the module sent it.
+    pub results: Vec<Box<RawValue>>,
+    /// Why it broke, if it did.
+    pub crash: Option<Crash>,
+    /// The last 4 KiB that the module wrote on stderr.
+    pub stderr_tail: String,
+}
+
+/// A call that could not be made; one that broke is a [`Crash`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A preopen is not there.
+    #[error(transparent)]
+    Preopen(#[from] preopens::Error),
+    /// The module cannot be instantiated.
+    #[error(transparent)]
+    Instantiate(#[from] instantiate::Error),
+    /// The machine has no randomness for the id of a request.
+    #[error("the machine gives no random numbers")]
+    NoRandomness,
+    /// No thread could be started, or it died.
+    #[error("the call's thread cannot run")]
+    Thread(#[source] std::io::Error),
+}
+
+impl Explain for Error {
+    fn diagnostics(&self) -> Vec<Diagnostic> {
+        let diagnostic = match self {
+            Self::Preopen(error) => Diagnostic::error(
+                Code::PreopenAbsent,
+                error.guest.clone(),
+                format!("{error}: {}", error.source),
+            ),
+            Self::Instantiate(instantiate::Error::MemoryMinimum { .. }) => Diagnostic::error(
+                Code::MemoryMinimum,
+                "memory",
+                self.to_string(),
+            )
+            .rule("a module's memory is bounded (docs/host.md, \"Limits\")")
+            .hint("give the call more with `--memory`, or build the module with a smaller initial memory"),
+            Self::Instantiate(error) => Diagnostic::error(Code::Instantiate, "module", error.to_string()),
+            Self::NoRandomness => Diagnostic::error(Code::CallThread, "random", self.to_string()),
+            Self::Thread(source) => {
+                Diagnostic::error(Code::CallThread, "thread", format!("{self}: {source}"))
+            }
+        };
+        vec![diagnostic]
+    }
+}
+
+/// Calls a tool.
+///
+/// # Errors
+///
+/// The call could not be made. A call that breaks is an [`Outcome`].
+pub fn call_tool(
+    module: &MappedModule,
+    setup: &CallSetup,
+    tool: &str,
+    arguments: Map<String, Value>,
+) -> Result<Outcome, Error> {
+    let mut params = Map::new();
+    params.insert("name".to_owned(), tool.into());
+    params.insert("arguments".to_owned(), arguments.into());
+    let mut request = Some(Request { method: "tools/call", params });
+    let next = Box::new(move |_: &[Box<RawValue>]| request.take());
+    let Conversation { mut results, crash, stderr_tail } = converse(module, setup, next)?;
+    if let Some(crash) = crash {
+        return Ok(Outcome::Crashed(crash));
+    }
+    let result = results.pop().ok_or(Error::NoRandomness)?;
+    Ok(match CallToolResult::parse(result) {
+        Ok(answer) => Outcome::Answered(answer),
+        Err(wrong) => {
+            Outcome::Crashed(Crash { cause: Cause::NotCallToolResult(wrong.to_string()), stderr_tail })
+        }
+    })
+}
+
+/// Asks a module what `next` says, one request at a time, and sees it exit.
+///
+/// # Errors
+///
+/// The call could not be made. A call that breaks is no error: see [`Conversation::crash`].
+pub fn converse(module: &MappedModule, setup: &CallSetup, next: NextRequest) -> Result<Conversation, Error> {
+    let results = Arc::new(Mutex::new(Vec::new()));
+    let (cause, stderr_tail) = run(module, setup, Box::new(Asker { next, results: Arc::clone(&results) }))?;
+    let results = std::mem::take(&mut *locked(&results));
+    let crash = cause.map(|cause| Crash { cause, stderr_tail: stderr_tail.clone() });
+    Ok(Conversation { results, crash, stderr_tail })
+}
+
+/// Runs a module with `client` at the other end of its stdin and stdout. Gives why the call broke,
+/// if it did, and the last 4 KiB that the module wrote on stderr.
+///
+/// # Errors
+///
+/// The call could not be made.
+pub fn run(
+    module: &MappedModule,
+    setup: &CallSetup,
+    client: Box<dyn Client>,
+) -> Result<(Option<Cause>, String), Error> {
+    let deadline = Arc::new(Deadline::starting_now(setup.time));
+    let exchange = Arc::new(Mutex::new(Exchange::begin(client, Arc::clone(&deadline))));
+    let stderr = Arc::new(Mutex::new(StderrTail::new(setup.show_stderr)));
+
+    let mut wasi = WasiCtxBuilder::new();
+    let opened = setup.preopens.open(&mut wasi)?;
+    wasi.arg(&setup.package)
+        .stdin(Stdin(Arc::clone(&exchange)))
+        .stdout(Stdout(Arc::clone(&exchange)))
+        .stderr(Stderr(Arc::clone(&stderr)))
+        // Files are read and written on the module's own thread: no pool of threads is started.
+        .allow_blocking_current_thread(true);
+    let host = CallHost {
+        wasi: wasi.build_p1(),
+        memory: MemoryLimit::new(setup.memory_bytes),
+        write_budget: WriteBudget::new(setup.write_budget_bytes),
+        http: HeldAnswer::default(),
+        deadline: Arc::clone(&deadline),
+        stderr: Arc::clone(&stderr),
+    };
+
+    let (sender, receiver) = mpsc::channel();
+    thread::Builder::new()
+        .name("module".to_owned())
+        // The module's own stack, and room for the host's frames above it.
+        .stack_size(crate::engine::WASM_STACK_BYTES + 2 * limits::MIB as usize)
+        .spawn({
+            let (module, deadline) = (module.clone(), Arc::clone(&deadline));
+            move || {
+                let ended = start_to_exit(&module, host, &exchange);
+                drop(opened);
+                // A caller that gave up is not there to be told.
+                let _ = sender.send(ended);
+                deadline.over();
+            }
+        })
+        .map_err(Error::Thread)?;
+
+    if deadline.wait() == Waited::Passed {
+        module.engine().increment_epoch();
+        if !deadline.wait_over(GRACE) {
+            // The module's thread hangs in a host call that nothing interrupts, such as the read
+            // of a FIFO that somebody has put into the volume. It is left behind.
+            return Ok((Some(deadline.cause()), locked(&stderr).text()));
+        }
+    }
+    let cause = match receiver.recv() {
+        Ok(Ok(())) => None,
+        Ok(Err(Broken::Crash(cause))) => Some(cause),
+        Ok(Err(Broken::Refused(error))) => return Err(error.into()),
+        Err(gone) => return Err(Error::Thread(std::io::Error::other(gone))),
+    };
+    let stderr_tail = locked(&stderr).text();
+    Ok((cause, stderr_tail))
+}
+
+/// How long a module's thread has to come back after its deadline: it stops at its next loop or
+/// call, or when its host call ends.
+const GRACE: Duration = Duration::from_secs(1);
+
+enum Broken {
+    Crash(Cause),
+    Refused(instantiate::Error),
+}
+
+fn start_to_exit(module: &MappedModule, host: CallHost, exchange: &Mutex<Exchange>) -> Result<(), Broken> {
+    let (ended, host) = match instantiate(module, host) {
+        Ok(mut instance) => (instance.start(), Box::new(instance.store.into_data())),
+        Err((instantiate::Error::Engine(error), host)) if is_the_modules_doing(&error) => (Err(error), host),
+        Err((error, _)) => return Err(Broken::Refused(error)),
+    };
+    let judged = match ended {
+        Ok(()) => locked(exchange).exited(0),
+        Err(error) => match error.downcast_ref::<I32Exit>() {
+            Some(I32Exit(status)) => locked(exchange).exited(*status),
+            None => Err(cause_of(&error)),
+        },
+    };
+    judged.map_err(|cause| {
+        // A module that was refused memory and then gave up, gave up for that.
+        let gave_up = matches!(
+            cause,
+            Cause::Trap { .. } | Cause::ExitStatus(_) | Cause::ExitedBeforeAnswering { status: 1.. }
+        );
+        match gave_up && host.memory.was_refused() {
+            true => Broken::Crash(Cause::OutOfMemory { limit: host.memory.bytes() }),
+            false => Broken::Crash(cause),
+        }
+    })
+}
+
+/// Whether an error of instantiation came out of the module's own start section.
+fn is_the_modules_doing(error: &wasmtime::Error) -> bool {
+    error.is::<I32Exit>() || error.is::<Cause>() || error.is::<wasmtime::Trap>()
+}
+
+/// The cause behind what ended a module's code.
+fn cause_of(error: &wasmtime::Error) -> Cause {
+    if let Some(cause) = error.downcast_ref::<Cause>() {
+        return cause.clone();
+    }
+    let message = match error.downcast_ref::<wasmtime::Trap>() {
+        Some(trap) => trap.to_string().trim_start_matches("wasm trap: ").to_owned(),
+        None => error.root_cause().to_string(),
+    };
+    let frames = error.downcast_ref::<wasmtime::WasmBacktrace>().map_or(&[][..], |trace| trace.frames());
+    let backtrace = frames
+        .iter()
+        .map(|frame| match frame.func_name() {
+            Some(name) => name.to_owned(),
+            None => format!("function {}", frame.func_index()),
+        })
+        .collect();
+    Cause::Trap { message, backtrace }
+}
+
+/// The client of [`converse`]: requests with fresh ids, answers kept.
+struct Asker {
+    next: NextRequest,
+    results: Arc<Mutex<Vec<Box<RawValue>>>>,
+}
+
+impl Client for Asker {
+    fn next(&mut self) -> Option<Line> {
+        let request = (self.next)(&locked(&self.results))?;
+        // Without randomness there is no unguessable id, and no call.
+        let id = fresh_id(request.method).ok()?;
+        let bytes = request.line(&id);
+        let id = serde_json::value::to_raw_value(&id).ok()?;
+        Some(Line { bytes, id: Some(id) })
+    }
+
+    fn answered(&mut self, message: Message, _line: &[u8]) -> Result<(), Cause> {
+        match message {
+            Message::Answer { result, .. } => {
+                check_result_type(&result)?;
+                locked(&self.results).push(result);
+                Ok(())
+            }
+            Message::Refusal { code, message, .. } => Err(Cause::ProtocolError { code, message }),
+            Message::Notification | Message::Request { .. } => Ok(()),
+        }
+    }
+}
+
+/// A `resultType` other than `complete` breaks the call; an absent one means `complete`.
+fn check_result_type(result: &RawValue) -> Result<(), Cause> {
+    let Ok(members) = serde_json::from_str::<Map<String, Value>>(result.get()) else {
+        return Ok(());
+    };
+    match members.get("resultType") {
+        None => Ok(()),
+        Some(Value::String(found)) if found == "complete" => Ok(()),
+        Some(Value::String(found)) => Err(Cause::ResultType(found.clone())),
+        Some(other) => Err(Cause::ResultType(other.to_string())),
+    }
+}

@@ -1,0 +1,144 @@
+//! `subako-loader call`.
+
+use std::io::{self, IsTerminal as _, Read as _};
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use subako_loader::answer::CallToolResult;
+use subako_loader::call::call_tool;
+use subako_loader::outcome::{Cause, Crash, Outcome};
+use subako_loader::render::{Shown, Volume, render};
+use subako_loader::verify::VerifiedBundle;
+use subako_manifest::bundle::TOOLS;
+use subako_manifest::diagnostic::{Code, Diagnostic};
+use subako_manifest::text::{grouped, shown, shown_lines};
+use subako_manifest::tool::ToolSet;
+
+use super::{
+    ANSWERED, ANSWERED_IS_ERROR, CRASHED, Prepared, Stop, in_file, load, open, prepare, print, print_json,
+    read_file, say,
+};
+use crate::args::{Call, Format};
+
+pub(super) fn run(args: &Call) -> Result<u8, Stop> {
+    let arguments = arguments(&args.arguments)?;
+    let bundle = open(&args.source)?;
+    check_tool(args, &bundle)?;
+    let module = load(&bundle, &args.source, args.bounds.target.as_ref(), args.shared.verbose)?;
+    let prepared = prepare(&bundle, &args.source, &args.bounds)?;
+    match call_tool(&module, &prepared.setup, &args.tool, arguments)? {
+        Outcome::Answered(answer) => tell_answer(args, &answer, &prepared),
+        Outcome::Crashed(crash) => tell_crash(args.shared.format, &crash),
+    }
+}
+
+/// The arguments as they are given: JSON, `@FILE`, or `-`.
+fn arguments(given: &str) -> Result<Map<String, Value>, Stop> {
+    let (bytes, from) = match given.strip_prefix('@') {
+        Some(path) => (read_file(Path::new(path), Code::Arguments)?, path),
+        None if given == "-" => {
+            let mut bytes = Vec::new();
+            io::stdin().lock().read_to_end(&mut bytes).map_err(|error| {
+                Stop::one(Diagnostic::error(Code::Io, "stdin", format!("`stdin` cannot be read: {error}")))
+            })?;
+            (bytes, "stdin")
+        }
+        None => (given.as_bytes().to_vec(), "ARGUMENTS"),
+    };
+    let wrong = |why: String| {
+        Stop::one(
+            Diagnostic::error(Code::Arguments, from, format!("`{}` is not a JSON object{why}", shown(from)))
+                .rule("a tool's arguments are a JSON object (ABI 1, \"When the agent calls a tool\")")
+                .hint("give them like `{\"name\":\"Ada\"}`, in single quotes for the shell"),
+        )
+    };
+    match serde_json::from_slice(&bytes) {
+        Ok(Value::Object(arguments)) => Ok(arguments),
+        Ok(_) => Err(wrong(String::new())),
+        Err(error) => Err(wrong(format!(": {error}"))),
+    }
+}
+
+/// Refuses a tool that the bundle does not have. The tools are read only for a name that no tool
+/// can have or when somebody looks, so that a call touches what it needs.
+fn check_tool(args: &Call, bundle: &VerifiedBundle<Vec<u8>>) -> Result<(), Stop> {
+    let Some(entry) = bundle.index().entries.iter().find(|entry| entry.path == TOOLS) else {
+        return Ok(());
+    };
+    let bytes = bundle.contents(entry).map_err(|error| in_file(&error, &args.source.bundle))?;
+    let tools = ToolSet::from_json(&bytes).map_err(|error| in_file(&error, &args.source.bundle))?;
+    if tools.tools().iter().any(|tool| tool.name == args.tool) {
+        return Ok(());
+    }
+    let names: Vec<String> = tools.tools().iter().map(|tool| format!("`{}`", tool.name)).collect();
+    let message =
+        format!("`{}` is no tool of this bundle, which has {}", shown(&args.tool), names.join(", "));
+    Err(Stop::one(Diagnostic::error(Code::ToolUnknown, &args.tool, message)))
+}
+
+fn tell_answer(args: &Call, answer: &CallToolResult, prepared: &Prepared) -> Result<u8, Stop> {
+    let preopens = &prepared.setup.preopens;
+    let volume = Volume { tmp: preopens.volume_tmp.as_deref(), data: preopens.volume_data.as_deref() };
+    match args.shared.format {
+        Format::Json => {
+            let rendered = args.render.then(|| render(answer, &volume));
+            let mut report = Map::new();
+            report.insert("outcome".to_owned(), "answered".into());
+            report.insert("is_error".to_owned(), answer.is_error().into());
+            if let Some(rendered) = rendered {
+                report.insert("rendered".to_owned(), json!(rendered));
+            }
+            // The result comes as the module sent it, to the byte.
+            let mut line = Value::Object(report).to_string();
+            line.pop();
+            print(&format!("{line},\"result\":{}}}\n", answer.raw().get()))?;
+        }
+        Format::Text => {
+            let escape = io::stdout().is_terminal();
+            for block in render(answer, &volume) {
+                print(&drawn(&block, escape))?;
+            }
+        }
+    }
+    Ok(if answer.is_error() { ANSWERED_IS_ERROR } else { ANSWERED })
+}
+
+/// A block for people; a terminal is spared what would drive it.
+fn drawn(block: &Shown, escape: bool) -> String {
+    match block {
+        Shown::Text(text) if escape => format!("{}\n", shown_lines(text)),
+        Shown::Text(text) => format!("{text}\n"),
+        Shown::Image { mime_type, bytes } => {
+            format!("[image: {mime_type}, {} bytes]\n", grouped(bytes.len() as u64))
+        }
+        Shown::Note(note) => format!("[{note}]\n"),
+    }
+}
+
+/// Tells of a crash what the model would be told: that the function crashed, and the end of its
+/// stderr; and, for whoever has to mend it, why.
+pub(super) fn tell_crash(format: Format, crash: &Crash) -> Result<u8, Stop> {
+    let backtrace = match &crash.cause {
+        Cause::Trap { backtrace, .. } => backtrace.as_slice(),
+        _ => &[],
+    };
+    match format {
+        Format::Json => print_json(&json!({
+            "outcome": "crashed",
+            "cause": crash.cause.name(),
+            "message": crash.cause.to_string(),
+            "backtrace": backtrace,
+            "stderr_tail": crash.stderr_tail,
+        }))?,
+        Format::Text => {
+            say(&format!("the function crashed: {}", crash.cause));
+            for function in backtrace {
+                say(&format!("  in {}", shown(function)));
+            }
+            if !crash.stderr_tail.is_empty() {
+                say(&format!("the end of its stderr:\n{}", shown_lines(crash.stderr_tail.trim_end())));
+            }
+        }
+    }
+    Ok(CRASHED)
+}

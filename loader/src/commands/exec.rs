@@ -1,0 +1,22 @@
+//! `subako-loader exec`.
+
+use std::io::{self, BufReader};
+
+use subako_loader::call::run as run_module;
+use subako_loader::outcome::Crash;
+use subako_loader::relay::Relay;
+
+use super::call::tell_crash;
+use super::{ANSWERED, Stop, load, open, prepare};
+use crate::args::{Exec, Format};
+
+pub(super) fn run(args: &Exec) -> Result<u8, Stop> {
+    let bundle = open(&args.source)?;
+    let module = load(&bundle, &args.source, args.bounds.target.as_ref(), args.verbose)?;
+    let prepared = prepare(&bundle, &args.source, &args.bounds)?;
+    let relay = Relay::new(BufReader::new(io::stdin()), io::stdout());
+    match run_module(&module, &prepared.setup, Box::new(relay))? {
+        (None, _) => Ok(ANSWERED),
+        (Some(cause), stderr_tail) => tell_crash(Format::Text, &Crash { cause, stderr_tail }),
+    }
+}

@@ -1,0 +1,174 @@
+//! When a call has to be over: one wall-clock deadline for the module's own code, for its host
+//! calls, its sleeps and its reads (design, "The ABI 1 host").
+
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use subako_manifest::limits::EXIT_TIME;
+
+use super::locked;
+use crate::outcome::Cause;
+
+/// The deadline of one call. The module's thread moves it, the calling thread waits for it.
+pub struct Deadline {
+    limit: Duration,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    at: Instant,
+    exiting: bool,
+    paused_since: Option<Instant>,
+    over: bool,
+}
+
+/// What ended a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waited {
+    /// The call is over.
+    Over,
+    /// The deadline has passed and the call goes on.
+    Passed,
+}
+
+impl Deadline {
+    /// A deadline `limit` from now.
+    #[must_use]
+    pub fn starting_now(limit: Duration) -> Self {
+        let state = State { at: far(limit), exiting: false, paused_since: None, over: false };
+        Self { limit, state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// Stdin has closed: the module has a second to exit, and never more than it had.
+    pub fn stdin_closed(&self) {
+        let mut state = locked(&self.state);
+        let exit_by = far(EXIT_TIME);
+        if exit_by < state.at {
+            state.at = exit_by;
+            state.exiting = true;
+        }
+        self.changed.notify_all();
+    }
+
+    /// Runs `wait` – for something that is not the module's doing – with the clock stopped.
+    pub fn stopped_during<T>(&self, wait: impl FnOnce() -> T) -> T {
+        locked(&self.state).paused_since = Some(Instant::now());
+        self.changed.notify_all();
+        let result = wait();
+        let mut state = locked(&self.state);
+        if let Some(since) = state.paused_since.take() {
+            state.at += since.elapsed();
+        }
+        self.changed.notify_all();
+        result
+    }
+
+    /// The call is over.
+    pub fn over(&self) {
+        locked(&self.state).over = true;
+        self.changed.notify_all();
+    }
+
+    /// The time left; zero when the deadline has passed.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        locked(&self.state).at.saturating_duration_since(Instant::now())
+    }
+
+    /// What a call that has passed the deadline ended of.
+    #[must_use]
+    pub fn cause(&self) -> Cause {
+        if locked(&self.state).exiting { Cause::DidNotExit } else { Cause::OutOfTime { limit: self.limit } }
+    }
+
+    /// Whether the deadline has passed, and what that means.
+    #[must_use]
+    pub fn passed(&self) -> Option<Cause> {
+        (self.remaining() == Duration::ZERO).then(|| self.cause())
+    }
+
+    /// Waits until the call is over or the deadline has passed.
+    pub fn wait(&self) -> Waited {
+        let mut state = locked(&self.state);
+        loop {
+            if state.over {
+                return Waited::Over;
+            }
+            let left = match state.paused_since {
+                Some(_) => Duration::MAX,
+                None => state.at.saturating_duration_since(Instant::now()),
+            };
+            if left == Duration::ZERO {
+                return Waited::Passed;
+            }
+            state = self.wait_changed(state, left);
+        }
+    }
+
+    /// Waits until the call is over, at most `grace`; whether it is.
+    pub fn wait_over(&self, grace: Duration) -> bool {
+        let until = Instant::now() + grace;
+        let mut state = locked(&self.state);
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if state.over || left == Duration::ZERO {
+                return state.over;
+            }
+            state = self.wait_changed(state, left);
+        }
+    }
+
+    fn wait_changed<'a>(
+        &self,
+        state: std::sync::MutexGuard<'a, State>,
+        left: Duration,
+    ) -> std::sync::MutexGuard<'a, State> {
+        match self.changed.wait_timeout(state, left.min(Duration::from_secs(3600))) {
+            Ok((state, _)) => state,
+            Err(poisoned) => poisoned.into_inner().0,
+        }
+    }
+}
+
+/// `limit` from now; a limit past what the clock can say is a year.
+fn far(limit: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(limit).unwrap_or(now + Duration::from_secs(365 * 24 * 3600))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closing_stdin_leaves_a_second_at_most() {
+        let long = Deadline::starting_now(Duration::from_secs(60));
+        assert!(long.remaining() > EXIT_TIME);
+        long.stdin_closed();
+        assert!(long.remaining() <= EXIT_TIME);
+        assert_eq!(long.cause(), Cause::DidNotExit);
+
+        let short = Deadline::starting_now(Duration::from_millis(1));
+        short.stdin_closed();
+        assert_eq!(short.cause(), Cause::OutOfTime { limit: Duration::from_millis(1) });
+    }
+
+    #[test]
+    fn waiting_ends_when_the_call_is_over_or_late() {
+        let deadline = Deadline::starting_now(Duration::ZERO);
+        assert_eq!(deadline.wait(), Waited::Passed);
+        assert!(deadline.passed().is_some());
+        deadline.over();
+        assert_eq!(deadline.wait(), Waited::Over);
+        assert!(deadline.wait_over(Duration::ZERO));
+    }
+
+    #[test]
+    fn time_that_is_not_the_modules_is_not_counted() {
+        let deadline = Deadline::starting_now(Duration::from_secs(60));
+        let before = locked(&deadline.state).at;
+        deadline.stopped_during(|| assert!(locked(&deadline.state).paused_since.is_some()));
+        assert!(locked(&deadline.state).at >= before);
+    }
+}

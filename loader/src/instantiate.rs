@@ -1,0 +1,164 @@
+//! A fresh store and a fresh instance for each call: nothing is carried over.
+
+use subako_manifest::abi::{HTTP_MODULE, MEMORY_EXPORT, START_EXPORT, WASI_MODULE};
+use subako_manifest::text::{grouped, shown};
+use wasmtime::{ExternType, Linker, Store, TypedFunc, UpdateDeadline};
+
+use crate::host::{CallHost, http, wasi};
+use crate::map::MappedModule;
+
+/// A module that is ready to start.
+pub struct Instance {
+    /// The store with the host's side of the call.
+    pub store: Store<CallHost>,
+    start: TypedFunc<(), ()>,
+}
+
+impl Instance {
+    /// Runs `_start` to its end.
+    ///
+    /// # Errors
+    ///
+    /// The module trapped, exited by `proc_exit`, or was ended by the host; the error says which.
+    pub fn start(&mut self) -> wasmtime::Result<()> {
+        self.start.call(&mut self.store, ())
+    }
+}
+
+/// The module cannot be instantiated.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Its memory is larger at its start than a call's may ever be.
+    #[error("`memory` starts with {} bytes, at most {} are allowed", grouped(*.minimum), grouped(*.limit))]
+    MemoryMinimum {
+        /// Bytes of the memory at its start.
+        minimum: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
+    /// It imports something that the host does not have; `check` refuses such a module.
+    #[error("`{}.{}` is not provided", shown(.module), shown(.field))]
+    Import {
+        /// The import's module.
+        module: String,
+        /// The import's field.
+        field: String,
+    },
+    /// The engine refuses it, or its own start section trapped.
+    #[error("the module cannot be instantiated: {0:#}")]
+    Engine(#[from] wasmtime::Error),
+}
+
+/// Links what the module imports, and only that, and instantiates it.
+///
+/// # Errors
+///
+/// It needs more than the host gives, or its own start section trapped.
+pub fn instantiate(module: &MappedModule, host: CallHost) -> Result<Instance, (Error, Box<CallHost>)> {
+    let engine = module.engine();
+    let mut store = Store::new(engine, host);
+    store.limiter(|host| &mut host.memory);
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(|store| match store.data().deadline.passed() {
+        Some(cause) => Err(cause.into()),
+        None => Ok(UpdateDeadline::Continue(1)),
+    });
+    match link_and_instantiate(module, &mut store) {
+        Ok(start) => Ok(Instance { store, start }),
+        Err(error) => Err((error, Box::new(store.into_data()))),
+    }
+}
+
+fn link_and_instantiate(
+    module: &MappedModule,
+    store: &mut Store<CallHost>,
+) -> Result<TypedFunc<(), ()>, Error> {
+    let limit = store.data().memory.bytes();
+    if let Some(ExternType::Memory(memory)) = module.module().get_export(MEMORY_EXPORT) {
+        let minimum = memory.minimum().saturating_mul(memory.page_size());
+        if minimum > limit {
+            return Err(Error::MemoryMinimum { minimum, limit });
+        }
+    }
+    let mut linker = Linker::new(module.engine());
+    // A module may import one function twice: Go's does.
+    linker.allow_shadowing(true);
+    for import in module.module().imports() {
+        let linked = match import.module() {
+            WASI_MODULE => wasi::link(&mut linker, import.name())?,
+            HTTP_MODULE => http::link(&mut linker, import.name())?,
+            _ => false,
+        };
+        if !linked {
+            return Err(Error::Import {
+                module: import.module().to_owned(),
+                field: import.name().to_owned(),
+            });
+        }
+    }
+    let instance = linker.instantiate(&mut *store, module.module())?;
+    Ok(instance.get_typed_func(&mut *store, START_EXPORT)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use subako_manifest::abi::{Function, HTTP_FUNCTIONS, ValueType, WASI_FUNCTIONS};
+    use subako_manifest::target::Target;
+    use wasmtime::{Engine, Extern, FuncType, ValType};
+    use wasmtime_wasi::WasiCtxBuilder;
+
+    use super::*;
+    use crate::host::deadline::Deadline;
+    use crate::host::http::HeldAnswer;
+    use crate::host::memory::MemoryLimit;
+    use crate::host::stderr::StderrTail;
+    use crate::host::write_budget::WriteBudget;
+
+    fn host() -> CallHost {
+        CallHost {
+            wasi: WasiCtxBuilder::new().build_p1(),
+            memory: MemoryLimit::new(0),
+            write_budget: WriteBudget::new(0),
+            http: HeldAnswer::default(),
+            deadline: Arc::new(Deadline::starting_now(Duration::ZERO)),
+            stderr: Arc::new(Mutex::new(StderrTail::default())),
+        }
+    }
+
+    /// The ABI's table is also what `check` refuses by: a module that it accepts is linked.
+    #[test]
+    fn the_host_provides_exactly_the_abi() {
+        let engine = Engine::new(&crate::engine::config(&Target::pulley64())).unwrap();
+        let mut store = Store::new(&engine, host());
+        let mut linker: Linker<CallHost> = Linker::new(&engine);
+        for function in WASI_FUNCTIONS {
+            assert!(wasi::link(&mut linker, function.name).unwrap(), "{}", function.name);
+        }
+        for function in HTTP_FUNCTIONS {
+            assert!(http::link(&mut linker, function.name).unwrap(), "{}", function.name);
+        }
+        let value = |value: &ValueType| match value {
+            ValueType::I32 => ValType::I32,
+            ValueType::I64 => ValType::I64,
+        };
+        let mut compare = |module: &str, function: &Function| {
+            let Some(Extern::Func(linked)) = linker.get(&mut store, module, function.name).ok() else {
+                panic!("{module}.{} is not linked", function.name)
+            };
+            let wanted =
+                FuncType::new(&engine, function.params.iter().map(value), function.results.iter().map(value));
+            assert!(FuncType::eq(&linked.ty(&store), &wanted), "{module}.{}", function.name);
+        };
+        for function in WASI_FUNCTIONS {
+            compare(WASI_MODULE, function);
+        }
+        for function in HTTP_FUNCTIONS {
+            compare(HTTP_MODULE, function);
+        }
+        assert_eq!(wasi::LINKED.len(), WASI_FUNCTIONS.len());
+    }
+}

@@ -1,0 +1,331 @@
+//! Which artifact of a bundle runs on this host: the most specific one whose CPU features the
+//! host has, then the baseline, then the portable one (design, "The loader").
+
+use std::fmt;
+
+use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
+use subako_manifest::index::{ARTIFACT_FORMAT, ENGINE_NAME, ENGINE_VERSION, Engine, Entry, Index};
+use subako_manifest::target::Target;
+use subako_manifest::text::shown;
+
+use crate::engine;
+
+/// The oldest engine whose artifacts are run: an older one miscompiled (CVE-2026-115893 on
+/// aarch64), and an artifact that it made stays bad in every loader.
+pub const ENGINE_FLOOR: (u64, u64, u64) = (48, 0, 7);
+
+/// What this process runs on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostCpu {
+    architecture: &'static str,
+    os: &'static str,
+}
+
+impl HostCpu {
+    /// The host of this process.
+    #[must_use]
+    pub fn detect() -> Self {
+        Self { architecture: std::env::consts::ARCH, os: std::env::consts::OS }
+    }
+
+    /// Whether code for `target`'s triple runs here, its CPU level aside. The C library does not
+    /// matter: an artifact calls none.
+    fn runs(&self, target: &Target) -> bool {
+        if target.is_portable() {
+            return true;
+        }
+        let (architecture, rest) = target.triple().split_once('-').unwrap_or((target.triple(), ""));
+        let architecture = if architecture == "riscv64gc" { "riscv64" } else { architecture };
+        let os = match rest {
+            rest if rest.contains("linux") => "linux",
+            rest if rest.contains("darwin") => "macos",
+            rest if rest.contains("windows") => "windows",
+            other => other,
+        };
+        architecture == self.architecture && os == self.os
+    }
+
+    /// Whether the CPU has `feature`, by the name that the index uses.
+    fn has(feature: &str) -> bool {
+        has_cpu_feature(feature)
+    }
+}
+
+impl fmt::Display for HostCpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.architecture, self.os)
+    }
+}
+
+macro_rules! probe {
+    ($name:expr, $detected:ident: $($feature:tt)*) => {
+        match $name {
+            $($feature => std::arch::$detected!($feature),)*
+            _ => false,
+        }
+    };
+}
+
+/// The features that artifacts ask for are those that the compiler can turn on; one that is not
+/// in this list is taken as absent, which only costs speed.
+#[cfg(target_arch = "x86_64")]
+fn has_cpu_feature(name: &str) -> bool {
+    probe!(name, is_x86_feature_detected:
+        "sse3" "ssse3" "sse4.1" "sse4.2" "popcnt" "avx" "avx2" "fma" "bmi1" "bmi2" "lzcnt" "cmpxchg16b"
+        "avx512bitalg" "avx512dq" "avx512f" "avx512vbmi" "avx512vl")
+}
+
+/// As above, for this architecture.
+#[cfg(target_arch = "aarch64")]
+fn has_cpu_feature(name: &str) -> bool {
+    probe!(name, is_aarch64_feature_detected: "lse" "paca" "pacg" "fp16" "dotprod" "i8mm")
+}
+
+/// No feature above the baseline is asked for on other architectures.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn has_cpu_feature(_name: &str) -> bool {
+    false
+}
+
+/// The artifact that runs, and why the others do not.
+#[derive(Debug, Clone)]
+pub struct Pick {
+    entry: Entry,
+    target: Target,
+    passed_over: Vec<(Target, Reason)>,
+}
+
+impl Pick {
+    /// The artifact's entry.
+    #[must_use]
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// What it runs on.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The artifacts that were looked at before it, and why they were passed over.
+    #[must_use]
+    pub fn passed_over(&self) -> &[(Target, Reason)] {
+        &self.passed_over
+    }
+}
+
+/// Why an artifact does not run, or was not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// It is for another architecture or system.
+    OtherHost,
+    /// The CPU lacks these features.
+    Lacks(Vec<String>),
+    /// The user asked for another one.
+    NotAskedFor,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherHost => f.write_str("is for another host"),
+            Self::Lacks(features) => write!(f, "needs {}", shown(&features.join(", "))),
+            Self::NotAskedFor => f.write_str("is not the one asked for"),
+        }
+    }
+}
+
+/// No artifact runs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The artifacts were made by another engine.
+    #[error("the artifacts are for {} {}, this is {ENGINE_NAME} {ENGINE_VERSION}", shown(&.found.name), shown(&.found.version))]
+    OtherEngine {
+        /// The bundle's engine.
+        found: Engine,
+    },
+    /// The engine that made the artifacts is known to miscompile.
+    #[error("the artifacts are by {} {}, which is older than the oldest that is run", shown(&.found.name), shown(&.found.version))]
+    BelowFloor {
+        /// The bundle's engine.
+        found: Engine,
+    },
+    /// None is for this host.
+    #[error("no artifact for this host, which is `{host}`")]
+    NoneFits {
+        /// This host.
+        host: String,
+        /// What the bundle has, and why it does not fit.
+        passed_over: Vec<(Target, Reason)>,
+    },
+}
+
+impl Explain for Error {
+    fn diagnostics(&self) -> Vec<Diagnostic> {
+        let diagnostic = match self {
+            Self::OtherEngine { found } => Diagnostic::error(
+                Code::EngineOther,
+                format!("{} {}", found.name, found.version),
+                self.to_string(),
+            )
+            .rule("an artifact runs in the very engine version that made it (docs/bundle.md, \"Engine\")")
+            .hint("build the package again with the `subakoc` of this loader's version"),
+            Self::BelowFloor { found } => Diagnostic::error(
+                Code::EngineFloor,
+                format!("{} {}", found.name, found.version),
+                self.to_string(),
+            )
+            .rule(format!(
+                "the oldest engine whose artifacts are run is {}.{}.{}: older ones miscompile",
+                ENGINE_FLOOR.0, ENGINE_FLOOR.1, ENGINE_FLOOR.2
+            ))
+            .hint("build the package again with a current `subakoc`"),
+            Self::NoneFits { host, passed_over } => {
+                let list: Vec<String> =
+                    passed_over.iter().map(|(target, reason)| format!("`{target}` {reason}")).collect();
+                let list = if list.is_empty() { "no artifact at all".to_owned() } else { list.join("; ") };
+                Diagnostic::error(Code::NoArtifact, host.clone(), format!("{self}; the bundle has: {list}"))
+                    .hint("build with `--target pulley64` for an artifact that runs on every host")
+            }
+        };
+        vec![diagnostic]
+    }
+}
+
+/// Picks the artifact for `host`, or the one for `asked`.
+///
+/// # Errors
+///
+/// The artifacts are another engine's, or none runs on this host.
+pub fn pick(index: &Index, host: &HostCpu, asked: Option<&Target>) -> Result<Pick, Error> {
+    check_engine(&index.engine)?;
+    let mut candidates: Vec<(&Entry, &Target)> = index.artifacts().collect();
+    // The most specific first: native before portable, then the level that asks for the most.
+    candidates.sort_by_key(|(entry, target)| {
+        let features = entry.cpu_features.as_ref().map_or(0, Vec::len);
+        (target.is_portable(), std::cmp::Reverse(features))
+    });
+    let mut passed_over = Vec::new();
+    for (entry, target) in candidates {
+        match why_not(entry, target, host, asked) {
+            None => return Ok(Pick { entry: entry.clone(), target: target.clone(), passed_over }),
+            Some(reason) => passed_over.push((target.clone(), reason)),
+        }
+    }
+    Err(Error::NoneFits { host: host.to_string(), passed_over })
+}
+
+fn why_not(entry: &Entry, target: &Target, host: &HostCpu, asked: Option<&Target>) -> Option<Reason> {
+    if asked.is_some_and(|asked| asked != target) {
+        return Some(Reason::NotAskedFor);
+    }
+    if !host.runs(target) {
+        return Some(Reason::OtherHost);
+    }
+    let lacks: Vec<String> =
+        entry.cpu_features.iter().flatten().filter(|feature| !HostCpu::has(feature)).cloned().collect();
+    (!lacks.is_empty()).then_some(Reason::Lacks(lacks))
+}
+
+/// The engine's version has to be this one exactly; the floor comes first, for its own words.
+fn check_engine(found: &Engine) -> Result<(), Error> {
+    if found.name == ENGINE_NAME && version(&found.version).is_some_and(|version| version < ENGINE_FLOOR) {
+        return Err(Error::BelowFloor { found: found.clone() });
+    }
+    let same = found.name == ENGINE_NAME
+        && found.version == ENGINE_VERSION
+        && found.artifact_format == ARTIFACT_FORMAT
+        && found.compatibility == engine::compatibility();
+    if same { Ok(()) } else { Err(Error::OtherEngine { found: found.clone() }) }
+}
+
+fn version(text: &str) -> Option<(u64, u64, u64)> {
+    let mut numbers = text.split('.').map(|number| number.parse().ok());
+    Some((numbers.next()??, numbers.next()??, numbers.next()??))
+}
+
+#[cfg(test)]
+mod tests {
+    use subako_manifest::digest::Digest;
+    use subako_manifest::index::{BUNDLE_FORMAT, Role};
+
+    use super::*;
+
+    fn index(artifacts: &[(&str, &[&str])]) -> Index {
+        let entry = |(target, features): &(&str, &[&str])| {
+            let target: Target = target.parse().unwrap();
+            Entry {
+                path: target.entry_path(),
+                role: Role::Artifact,
+                size: 0,
+                digest: Digest::of(b""),
+                target: Some(target),
+                cpu_features: Some(features.iter().map(|name| (*name).to_owned()).collect()),
+            }
+        };
+        Index {
+            format: BUNDLE_FORMAT,
+            package: "p".to_owned(),
+            engine: Engine {
+                name: ENGINE_NAME.to_owned(),
+                version: ENGINE_VERSION.to_owned(),
+                artifact_format: ARTIFACT_FORMAT,
+                compatibility: engine::compatibility(),
+            },
+            upload: Digest::of(b""),
+            imports: Vec::new(),
+            entries: artifacts.iter().map(entry).collect(),
+        }
+    }
+
+    fn host() -> HostCpu {
+        HostCpu { architecture: "x86_64", os: "linux" }
+    }
+
+    fn picked(artifacts: &[(&str, &[&str])]) -> String {
+        pick(&index(artifacts), &host(), None).unwrap().target().to_string()
+    }
+
+    #[test]
+    fn native_before_portable_and_foreign_never() {
+        assert_eq!(
+            picked(&[("aarch64-linux", &[]), ("pulley64", &[]), ("x86_64-linux", &[])]),
+            "x86_64-unknown-linux-gnu"
+        );
+        assert_eq!(picked(&[("aarch64-linux", &[]), ("pulley64", &[])]), "pulley64");
+        assert_eq!(picked(&[("x86_64-linux-musl", &[])]), "x86_64-unknown-linux-musl");
+    }
+
+    #[test]
+    fn a_feature_that_no_cpu_has_is_passed_over() {
+        let index = index(&[("x86_64-linux/x86-64-v3", &["telepathy"]), ("x86_64-linux", &[])]);
+        let pick = pick(&index, &host(), None).unwrap();
+        assert_eq!(pick.target().cpu(), None);
+        let (target, reason) = &pick.passed_over()[0];
+        assert_eq!(target.cpu(), Some("x86-64-v3"));
+        assert_eq!(*reason, Reason::Lacks(vec!["telepathy".to_owned()]));
+    }
+
+    #[test]
+    fn the_refusal_names_the_host_and_what_there_is() {
+        let error = pick(&index(&[("aarch64-linux", &[])]), &host(), None).unwrap_err();
+        let message = &error.diagnostics()[0].message;
+        assert!(
+            message.contains("`x86_64-linux`") && message.contains("`aarch64-unknown-linux-gnu`"),
+            "{message}"
+        );
+        let asked = Target::pulley64();
+        assert!(pick(&index(&[("x86_64-linux", &[])]), &host(), Some(&asked)).is_err());
+    }
+
+    #[test]
+    fn other_engines_are_refused() {
+        let mut index = index(&[("pulley64", &[])]);
+        index.engine.version = "48.0.6".to_owned();
+        assert!(matches!(pick(&index, &host(), None), Err(Error::BelowFloor { .. })));
+        index.engine.version = "48.0.9".to_owned();
+        assert!(matches!(pick(&index, &host(), None), Err(Error::OtherEngine { .. })));
+    }
+}

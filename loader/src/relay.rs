@@ -1,0 +1,93 @@
+//! The client of `exec`: lines from one side, lines to the other, as they are.
+
+use std::io::{BufRead, Write};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::host::exchange::{Client, Line};
+use crate::message::Message;
+use crate::outcome::Cause;
+
+/// Passes lines through. The module gets the next one when the request before it is answered;
+/// JSON-RPC errors and notifications are passed on like answers.
+pub struct Relay<R, W> {
+    from: R,
+    to: W,
+}
+
+impl<R: BufRead + Send, W: Write + Send> Relay<R, W> {
+    /// A relay of lines `from` somebody, and of the module's lines `to` somebody.
+    pub fn new(from: R, to: W) -> Self {
+        Self { from, to }
+    }
+
+    fn pass(&mut self, line: &[u8]) {
+        // A reader that is gone is found out by the next line it does not send.
+        let _ =
+            self.to.write_all(line).and_then(|()| self.to.write_all(b"\n")).and_then(|()| self.to.flush());
+    }
+}
+
+impl<R: BufRead + Send, W: Write + Send> Client for Relay<R, W> {
+    fn next(&mut self) -> Option<Line> {
+        let mut bytes = Vec::new();
+        // What cannot be read any more has ended.
+        if self.from.read_until(b'\n', &mut bytes).unwrap_or(0) == 0 {
+            return None;
+        }
+        if !bytes.ends_with(b"\n") {
+            bytes.push(b'\n');
+        }
+        let id = id_of(&bytes);
+        Some(Line { bytes, id })
+    }
+
+    fn answered(&mut self, _message: Message, line: &[u8]) -> Result<(), Cause> {
+        self.pass(line);
+        Ok(())
+    }
+
+    fn notified(&mut self, line: &[u8]) {
+        self.pass(line);
+    }
+
+    fn waits(&self) -> bool {
+        true
+    }
+}
+
+/// The id of a request; a line that is not one is passed on all the same, for the module to
+/// refuse, and nothing waits for it.
+fn id_of(line: &[u8]) -> Option<Box<RawValue>> {
+    #[derive(Deserialize)]
+    struct Request {
+        id: Option<Box<RawValue>>,
+        #[serde(rename = "method")]
+        _method: String,
+    }
+    serde_json::from_slice::<Request>(line).ok()?.id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_requests_are_waited_for() {
+        let id = |line: &str| id_of(line.as_bytes()).map(|id| id.get().to_owned());
+        assert_eq!(id(r#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#).as_deref(), Some("\"a\""));
+        assert_eq!(id(r#"{"jsonrpc":"2.0","method":"notifications/x"}"#), None);
+        assert_eq!(id("nonsense"), None);
+    }
+
+    #[test]
+    fn lines_pass_as_they_are() {
+        let mut relay = Relay::new(&b"one\ntwo"[..], Vec::new());
+        assert_eq!(relay.next().unwrap().bytes, b"one\n");
+        assert_eq!(relay.next().unwrap().bytes, b"two\n");
+        assert!(relay.next().is_none());
+        relay.notified(b"three");
+        assert_eq!(relay.to, b"three\n");
+    }
+}

@@ -98,27 +98,26 @@ fn sources() -> Vec<PathBuf> {
     found
 }
 
+/// Where code may be that the compiler cannot check; docs/architecture.md has the argument for
+/// each.
+const UNCHECKED: &[&str] =
+    &["compiler/src/discover.rs", "compiler/src/precompile", "loader/src/map.rs", "loader/src/verify.rs"];
+
 #[test]
-fn unsafe_is_in_two_places() {
+fn unsafe_is_where_it_is_argued_for() {
     let word = concat!("un", "safe");
-    let mut places: Vec<String> = sources()
-        .into_iter()
-        .filter(|path| {
-            let text = fs::read_to_string(workspace().join(path)).expect("the source can be read");
-            // Comments and lint names are not code.
-            text.lines().filter_map(|line| line.split("//").next()).any(|code| {
-                [" {", " fn ", " impl ", " extern "]
-                    .iter()
-                    .any(|next| code.contains(&format!("{word}{next}")))
-            })
-        })
-        .map(|path| path.to_string_lossy().replace('\\', "/"))
-        .collect();
-    places.retain(|path| path != "loader/src/map.rs");
-    assert!(
-        places.len() <= 1 && places.iter().all(|path| path.starts_with("compiler/src/precompile")),
-        "{word} code is in {places:?}: only loader/src/map.rs and one file of compiler/src/precompile may have some"
-    );
+    for path in sources() {
+        let text = fs::read_to_string(workspace().join(&path)).expect("the source can be read");
+        // Comments and the lint's name are not code.
+        let found = text.lines().filter_map(|line| line.split("//").next()).any(|code| {
+            ["{", "fn ", "impl ", "extern "].iter().any(|next| code.contains(&format!("{word} {next}")))
+        });
+        let path = path.to_str().expect("sources have names in ASCII");
+        assert!(
+            !found || UNCHECKED.iter().any(|place| path.starts_with(place)),
+            "{path} has {word} code: do without, or argue for it in docs/architecture.md and add it here"
+        );
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use subako_loader::call::{self, CallSetup, Conversation, Preopens};
 use subako_loader::map;
 use subako_loader::package_files;
 use subako_loader::verify::VerifiedArtifact;
-use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place, Refused};
+use subako_manifest::diagnostic::{Diagnostic, Explain, Place, Refused};
 use subako_manifest::limits;
 use subako_manifest::tool::ToolSet;
 

@@ -254,9 +254,9 @@ fn a_changed_bundle_is_refused() {
     let bundle = hello().build();
     let whole = bundle.bytes();
     let target = host_target();
-    for name in [format!("native/{target}/baseline.cwasm"), "bundle.json".to_owned()] {
-        let entry = bundle.entry(&name);
-        let at = usize::try_from(entry.offset).expect("the bundle is in memory");
+    let offsets = [format!("native/{target}/baseline.cwasm"), "bundle.json".to_owned()]
+        .map(|name| usize::try_from(bundle.entry(&name).offset).expect("the bundle is in memory"));
+    for at in offsets {
         let mut bytes = whole.clone();
         bytes[at + 20] ^= 1;
         fs::write(bundle.path(), &bytes).expect("the bundle is ours");

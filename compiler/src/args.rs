@@ -1,7 +1,5 @@
 //! The command line as it is typed. What it means is decided in `commands`.
 
-mod quantity;
-
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -11,7 +9,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use subako_compiler::{pipeline, precompile, read, rewrite};
 use subako_manifest::limits;
 
-use quantity::{Size, Time};
+use subako_manifest::quantity::{Size, Time};
 
 /// Turns function packages into bundles of native code.
 ///

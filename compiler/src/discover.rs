@@ -5,17 +5,12 @@
 mod crash;
 mod questions;
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-
 use subako_loader::call::{self, CallSetup, Conversation, Preopens};
 use subako_loader::map;
+use subako_loader::package_files;
 use subako_loader::verify::VerifiedArtifact;
-use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place, Refused};
+use subako_manifest::diagnostic::{Diagnostic, Explain, Place, Refused};
 use subako_manifest::limits;
-use subako_manifest::text::shown;
 use subako_manifest::tool::ToolSet;
 
 use crate::precompile::Artifact;
@@ -39,13 +34,8 @@ pub enum Error {
     #[error(transparent)]
     Refused(#[from] Refused),
     /// The assets could not be put where the module can see them.
-    #[error("`{}` cannot be written: {source}", shown(&.path.to_string_lossy()))]
-    Assets {
-        /// What was to be written.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Assets(#[from] package_files::Error),
     /// The artifact cannot be run on this machine.
     #[error(transparent)]
     Map(#[from] map::Error),
@@ -58,9 +48,7 @@ impl Explain for Error {
     fn diagnostics(&self) -> Vec<Diagnostic> {
         match self {
             Self::Refused(refused) => refused.diagnostics(),
-            Self::Assets { path, .. } => {
-                vec![Diagnostic::error(Code::Io, path.to_string_lossy(), self.to_string())]
-            }
+            Self::Assets(error) => error.diagnostics(),
             Self::Map(error) => error.diagnostics(),
             Self::Call(error) => error.diagnostics(),
         }
@@ -75,7 +63,10 @@ impl Explain for Error {
 pub fn discover(artifact: &Artifact, upload: &Upload) -> Result<Discovered, Error> {
     let package = match upload.assets.is_empty() {
         true => None,
-        false => Some(written(&upload.assets)?),
+        false => {
+            let assets = upload.assets.iter();
+            Some(package_files::write(assets.map(|(path, bytes)| (path.as_str(), bytes.as_slice())))?)
+        }
     };
     let setup = CallSetup {
         time: limits::DISCOVERY_TIME,
@@ -85,8 +76,10 @@ pub fn discover(artifact: &Artifact, upload: &Upload) -> Result<Discovered, Erro
         },
         ..CallSetup::new(&upload.manifest.name)
     };
-    // Made by this very program from a module that it has checked.
-    let artifact = VerifiedArtifact::built_here(artifact.bytes.clone(), artifact.target.clone());
+    // SAFETY: an `Artifact` is what this program's own child process has compiled, by the
+    // settings that the loader's engine has, from a module that was checked.
+    #[expect(unsafe_code, reason = "the one place where code runs that is in no bundle yet")]
+    let artifact = unsafe { VerifiedArtifact::built_here(artifact.bytes.clone(), artifact.target.clone()) };
     let module = map::map(artifact)?;
     let next = Box::new(|results: &[_]| match questions::next(results) {
         Step::Ask(request) => Some(request),
@@ -96,31 +89,10 @@ pub fn discover(artifact: &Artifact, upload: &Upload) -> Result<Discovered, Erro
     Ok(judged(conversation, &upload.module_file)?)
 }
 
-/// The assets as files of a fresh directory, which goes when the value does.
-fn written(assets: &BTreeMap<String, Vec<u8>>) -> Result<tempfile::TempDir, Error> {
-    let root = tempfile::Builder::new()
-        .prefix("subako-package-")
-        .tempdir()
-        .map_err(|source| Error::Assets { path: std::env::temp_dir(), source })?;
-    for (name, contents) in assets {
-        // An upload holds only paths that stay inside their package.
-        let path = root.path().join(name);
-        write(&path, contents).map_err(|source| Error::Assets { path, source })?;
-    }
-    Ok(root)
-}
-
-fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
-    if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory)?;
-    }
-    fs::write(path, contents)
-}
-
 /// What a conversation tells, with all its faults: those of the answers, of the tools, and of
 /// how the module ended.
 fn judged(conversation: Conversation, file: &str) -> Result<Discovered, Refused> {
-    let Conversation { results, crash } = conversation;
+    let Conversation { results, crash, .. } = conversation;
     let mut faults = Vec::new();
     let mut warnings = questions::strict_warnings(&results);
     let mut found = None;

@@ -4,11 +4,12 @@
 //! The same upload and the same version of this program give the same bytes, on every machine:
 //! entries are sorted, times and modes are fixed, nothing of the machine goes in.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, Write as _};
 
-use subako_manifest::bundle::{self, ARTIFACT_ALIGNMENT, INDEX, MANIFEST, MODULE, OpenBundle, PACKAGE_DIR, TOOLS};
+use subako_manifest::bundle::{
+    self, ARTIFACT_ALIGNMENT, INDEX, MANIFEST, MODULE, OpenBundle, PACKAGE_DIR, TOOLS,
+};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
 use subako_manifest::digest::Digest;
 use subako_manifest::index::{
@@ -77,7 +78,9 @@ impl Explain for Error {
     fn diagnostics(&self) -> Vec<Diagnostic> {
         let (code, subject) = match self {
             Self::TargetTwice(target) => (Code::BundleTargetTwice, target.to_string()),
-            Self::TooLarge { .. } | Self::TooManyEntries { .. } => (Code::BundleTooLarge, "bundle".to_owned()),
+            Self::TooLarge { .. } | Self::TooManyEntries { .. } => {
+                (Code::BundleTooLarge, "bundle".to_owned())
+            }
             Self::Zip(_) | Self::Unreadable(_) => (Code::PackFailed, "bundle".to_owned()),
         };
         vec![Diagnostic::error(code, subject, self.to_string())]
@@ -98,52 +101,80 @@ pub fn pack(
     tools: &ToolSet,
     compatibility: Digest,
 ) -> Result<Bundle, Error> {
-    let mut contents = Contents::default();
-    contents.add(MANIFEST.to_owned(), Role::Manifest, &upload.manifest_bytes);
-    contents.add(TOOLS.to_owned(), Role::Tools, tools.to_json());
-    contents.add(MODULE.to_owned(), Role::Module, module.bytes());
-    for (path, asset) in &upload.assets {
-        contents.add(format!("{PACKAGE_DIR}{path}"), Role::Asset, asset);
-    }
-    for artifact in artifacts {
-        contents.add_artifact(artifact)?;
-    }
-    let index = Index {
-        format: BUNDLE_FORMAT,
-        package: upload.manifest.name.clone(),
-        engine: Engine {
-            name: ENGINE_NAME.to_owned(),
-            version: ENGINE_VERSION.to_owned(),
-            artifact_format: ARTIFACT_FORMAT,
-            compatibility,
-        },
+    let sources = Sources {
+        package: &upload.manifest.name,
+        manifest: &upload.manifest_bytes,
+        assets: &upload.assets,
         upload: upload.digest,
-        imports: module.imports().to_vec(),
-        entries: contents.index(),
+        module: module.bytes(),
+        imports: module.imports(),
+        artifacts,
+        tools: &tools.to_json(),
+        compatibility,
     };
-    let json = index.to_json();
-    let digest = Digest::of(&json);
+    sources.pack()
+}
 
-    let mut files: BTreeMap<&str, File<'_>> =
-        contents.0.iter().map(|(path, (entry, bytes))| (path.as_str(), File::of(entry, bytes))).collect();
-    files.insert(INDEX, File { bytes: &json, storage: Storage::Deflated });
-    let bytes = write(&files)?;
-    reread(&bytes, &index)?;
-    Ok(Bundle { bytes, digest, index })
+/// All that goes into a bundle, as bytes.
+struct Sources<'a> {
+    package: &'a str,
+    manifest: &'a [u8],
+    assets: &'a BTreeMap<String, Vec<u8>>,
+    upload: Digest,
+    module: &'a [u8],
+    imports: &'a [String],
+    artifacts: &'a [Artifact],
+    tools: &'a [u8],
+    compatibility: Digest,
+}
+
+impl Sources<'_> {
+    fn pack(&self) -> Result<Bundle, Error> {
+        let mut contents = Contents::default();
+        contents.add(MANIFEST.to_owned(), Role::Manifest, self.manifest);
+        contents.add(TOOLS.to_owned(), Role::Tools, self.tools);
+        contents.add(MODULE.to_owned(), Role::Module, self.module);
+        for (path, asset) in self.assets {
+            contents.add(format!("{PACKAGE_DIR}{path}"), Role::Asset, asset);
+        }
+        for artifact in self.artifacts {
+            contents.add_artifact(artifact)?;
+        }
+        let index = Index {
+            format: BUNDLE_FORMAT,
+            package: self.package.to_owned(),
+            engine: Engine {
+                name: ENGINE_NAME.to_owned(),
+                version: ENGINE_VERSION.to_owned(),
+                artifact_format: ARTIFACT_FORMAT,
+                compatibility: self.compatibility,
+            },
+            upload: self.upload,
+            imports: self.imports.to_vec(),
+            entries: contents.index(),
+        };
+        let json = index.to_json();
+
+        let mut files: BTreeMap<&str, File<'_>> =
+            contents.0.iter().map(|(path, (entry, bytes))| (path.as_str(), File::of(entry, bytes))).collect();
+        files.insert(INDEX, File { bytes: &json, storage: Storage::Deflated });
+        let bytes = write(&files)?;
+        reread(&bytes, &index)?;
+        Ok(Bundle { bytes, digest: Digest::of(&json), index })
+    }
 }
 
 /// What goes in, by path: a zip's entries are sorted as `BTreeMap` sorts text, by bytes.
 #[derive(Default)]
-struct Contents<'a>(BTreeMap<String, (Entry, Cow<'a, [u8]>)>);
+struct Contents<'a>(BTreeMap<String, (Entry, &'a [u8])>);
 
 impl<'a> Contents<'a> {
-    fn add(&mut self, path: String, role: Role, bytes: impl Into<Cow<'a, [u8]>>) {
-        let bytes = bytes.into();
+    fn add(&mut self, path: String, role: Role, bytes: &'a [u8]) {
         let entry = Entry {
             path: path.clone(),
             role,
             size: bytes.len() as u64,
-            digest: Digest::of(&bytes),
+            digest: Digest::of(bytes),
             target: None,
             cpu_features: None,
         };

@@ -13,11 +13,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use subako_loader::engine;
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
 use subako_manifest::limits;
 use subako_manifest::target::Target;
 use subako_manifest::text::{grouped, shown};
-use wasmtime::{Config, Engine};
+use wasmtime::Engine;
 
 use crate::progress::Progress;
 use crate::rewrite::RewrittenModule;
@@ -169,7 +170,9 @@ impl Explain for Error {
             }
             Self::CpuUnknown { triple, cpu, near, levels } => {
                 let rule = match levels {
-                    0 => format!("{triple} has no CPU levels that a loader could check for, only its baseline"),
+                    0 => {
+                        format!("{triple} has no CPU levels that a loader could check for, only its baseline")
+                    }
                     _ => format!("{triple} has {levels} CPU levels; `subakoc targets` lists them"),
                 };
                 let hint = near.as_ref().map(|near| format!("did you mean `{triple}/{near}`?"));
@@ -178,13 +181,15 @@ impl Explain for Error {
                     .maybe_hint(hint)
             }
             Self::Refused { target, .. } => named(Code::CompileRefused, target),
-            Self::OutOfTime { target, .. } => named(Code::CompileOutOfTime, target)
-                .hint("allow more with `--compile-timeout SECONDS`"),
-            Self::OutOfMemory { target, .. } => {
-                named(Code::CompileOutOfMemory, target).hint("allow more with `--compile-memory BYTES`")
+            Self::OutOfTime { target, .. } => {
+                named(Code::CompileOutOfTime, target).hint("allow more with `--compile-timeout TIME`")
             }
-            Self::Killed { target, .. } => named(Code::CompileKilled, target)
-                .hint("if it wanted more memory, allow more with `--compile-memory BYTES`, or use fewer `--jobs`"),
+            Self::OutOfMemory { target, .. } => {
+                named(Code::CompileOutOfMemory, target).hint("allow more with `--compile-memory SIZE`")
+            }
+            Self::Killed { target, .. } => named(Code::CompileKilled, target).hint(
+                "if it wanted more memory, allow more with `--compile-memory SIZE`, or use fewer `--jobs`",
+            ),
             Self::Start { program, .. } => {
                 Diagnostic::error(Code::CompileStart, program.display().to_string(), message.clone())
             }
@@ -250,7 +255,12 @@ fn precompile_bytes(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-fn artifact_of(module: &[u8], target: &Target, settings: &Settings, threads: usize) -> Result<Artifact, Error> {
+fn artifact_of(
+    module: &[u8],
+    target: &Target,
+    settings: &Settings,
+    threads: usize,
+) -> Result<Artifact, Error> {
     let bytes = child::compile_apart(module, target, settings, threads)?;
     let sections =
         inspect(&bytes, target).map_err(|source| Error::Artifact { target: target.clone(), source })?;
@@ -267,28 +277,27 @@ fn artifact_of(module: &[u8], target: &Target, settings: &Settings, threads: usi
 /// [`Error::Refused`] when it refuses the module.
 pub fn compile_here(module: &[u8], target: &Target) -> Result<Vec<u8>, Error> {
     known(target)?;
-    let engine = |error: wasmtime::Error| Error::Engine { target: target.clone(), message: format!("{error:#}") };
-    let mut config = engine_config(target);
-    config.target(target.triple()).map_err(engine)?;
+    let no_engine =
+        |error: wasmtime::Error| Error::Engine { target: target.clone(), message: format!("{error:#}") };
+    let mut config = engine::config(target);
+    config.target(target.triple()).map_err(no_engine)?;
     for flag in cpu::flags(target).into_iter().flatten() {
         // SAFETY: a wrong flag could make code that a CPU cannot run or that breaks the engine's
         // own assumptions. These are boolean CPU features that cranelift itself lists for this
         // architecture, out of one of its presets, and the engine checks at load time that the
         // host has every one that the artifact was compiled with.
-        #[expect(unsafe_code, reason = "the engine has no safe way to turn on a CPU feature of another machine")]
+        #[expect(
+            unsafe_code,
+            reason = "the engine has no safe way to turn on a CPU feature of another machine"
+        )]
         unsafe {
             config.cranelift_flag_enable(flag)
         };
     }
-    let compiler = Engine::new(&config).map_err(engine)?;
+    let compiler = Engine::new(&config).map_err(no_engine)?;
     compiler
         .precompile_module(module)
         .map_err(|error| Error::Refused { target: target.clone(), message: format!("{error:#}") })
-}
-
-/// Stands in for the loader's settings.
-fn engine_config(_target: &Target) -> Config {
-    Config::new()
 }
 
 fn cores() -> usize {

@@ -145,7 +145,8 @@ impl Explain for Error {
                 format!("`rewrite` cannot read the module: {}", error.message()),
             ),
             Self::Refused(refused) => {
-                let first = refused.0.first().map_or_else(String::new, |fault| format!(": {}", fault.message));
+                let first =
+                    refused.0.first().map_or_else(String::new, |fault| format!(": {}", fault.message));
                 Diagnostic::error(
                     Code::RewriteFailed,
                     "rewrite",

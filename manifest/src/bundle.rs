@@ -178,7 +178,11 @@ impl<B: AsRef<[u8]>> OpenBundle<B> {
     pub fn stored_range(&self, entry: &Entry) -> Result<Range<usize>, Error> {
         let place = self.place(entry)?;
         if place.method != Method::Stored {
-            return Err(Error::Method { path: entry.path.clone(), found: place.method, expected: Method::Stored });
+            return Err(Error::Method {
+                path: entry.path.clone(),
+                found: place.method,
+                expected: Method::Stored,
+            });
         }
         let absent = || Error::EntryAbsent { path: entry.path.clone() };
         let start = usize::try_from(place.data_offset).map_err(|_| absent())?;

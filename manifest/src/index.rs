@@ -296,7 +296,8 @@ impl Entry {
         }
         if let Some(features) = &self.cpu_features {
             let word = |feature: &String| {
-                !feature.is_empty() && feature.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '.' | '-' | '_'))
+                !feature.is_empty()
+                    && feature.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '.' | '-' | '_'))
             };
             if out_of_order(features).is_some() || !features.iter().all(word) {
                 return Err(IndexError::CpuFeatures(self.path.clone()));

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use subako_manifest::diagnostic::{Code, Diagnostic, Place};
 use subako_manifest::text::{grouped, shown};
 use wasmparser::{
-    AbstractHeapType, BlockType, CompositeInnerType, HeapType, Operator, RefType, StorageType, SubType, ValType,
+    AbstractHeapType, BlockType, CompositeInnerType, HeapType, Operator, RefType, StorageType, SubType,
+    ValType,
 };
 
 use super::toolchain;
@@ -131,7 +132,8 @@ impl Uses {
     pub(super) fn reference_type(&mut self, ty: RefType, spot: Spot) {
         let heap = ty.heap_type();
         self.heap_type(heap, spot);
-        let plain = matches!(heap, HeapType::Abstract { ty: AbstractHeapType::Func | AbstractHeapType::Extern, .. });
+        let plain =
+            matches!(heap, HeapType::Abstract { ty: AbstractHeapType::Func | AbstractHeapType::Extern, .. });
         if plain && !ty.is_nullable() {
             self.note(Proposal::FunctionReferences, spot, "a reference that cannot be null");
         }
@@ -268,7 +270,11 @@ impl Uses {
                 Diagnostic::error(
                     Code::FeatureRefused,
                     proposal.name(),
-                    format!("`{}` is not available, and is used {times}, {first}by {}", proposal.name(), used.what),
+                    format!(
+                        "`{}` is not available, and is used {times}, {first}by {}",
+                        proposal.name(),
+                        used.what
+                    ),
                 )
                 .at(place)
                 .rule(RULE)
@@ -279,32 +285,76 @@ impl Uses {
 }
 
 macro_rules! proposal {
-    (mvp) => { None };
-    (sign_extension) => { None };
-    (saturating_float_to_int) => { None };
-    (bulk_memory) => { None };
-    (reference_types) => { None };
-    (simd) => { None };
-    (threads) => { Some(Proposal::Threads) };
-    (exceptions) => { Some(Proposal::Exceptions) };
-    (legacy_exceptions) => { Some(Proposal::LegacyExceptions) };
-    (tail_call) => { Some(Proposal::TailCall) };
-    (relaxed_simd) => { Some(Proposal::RelaxedSimd) };
-    (gc) => { Some(Proposal::Gc) };
-    (function_references) => { Some(Proposal::FunctionReferences) };
-    (wide_arithmetic) => { Some(Proposal::WideArithmetic) };
-    (stack_switching) => { Some(Proposal::StackSwitching) };
-    (shared_everything_threads) => { Some(Proposal::SharedEverythingThreads) };
-    (memory_control) => { Some(Proposal::MemoryControl) };
-    (custom_descriptors) => { Some(Proposal::CustomDescriptors) };
+    (mvp) => {
+        None
+    };
+    (sign_extension) => {
+        None
+    };
+    (saturating_float_to_int) => {
+        None
+    };
+    (bulk_memory) => {
+        None
+    };
+    (reference_types) => {
+        None
+    };
+    (simd) => {
+        None
+    };
+    (threads) => {
+        Some(Proposal::Threads)
+    };
+    (exceptions) => {
+        Some(Proposal::Exceptions)
+    };
+    (legacy_exceptions) => {
+        Some(Proposal::LegacyExceptions)
+    };
+    (tail_call) => {
+        Some(Proposal::TailCall)
+    };
+    (relaxed_simd) => {
+        Some(Proposal::RelaxedSimd)
+    };
+    (gc) => {
+        Some(Proposal::Gc)
+    };
+    (function_references) => {
+        Some(Proposal::FunctionReferences)
+    };
+    (wide_arithmetic) => {
+        Some(Proposal::WideArithmetic)
+    };
+    (stack_switching) => {
+        Some(Proposal::StackSwitching)
+    };
+    (shared_everything_threads) => {
+        Some(Proposal::SharedEverythingThreads)
+    };
+    (memory_control) => {
+        Some(Proposal::MemoryControl)
+    };
+    (custom_descriptors) => {
+        Some(Proposal::CustomDescriptors)
+    };
 }
 
 /// The index of a memory among an instruction's immediates, by the immediate's name.
 macro_rules! memory {
-    (memarg $value:ident) => { $value.memory };
-    (mem $value:ident) => { *$value };
-    (dst_mem $value:ident) => { *$value };
-    (src_mem $value:ident) => { *$value };
+    (memarg $value:ident) => {
+        $value.memory
+    };
+    (mem $value:ident) => {
+        *$value
+    };
+    (dst_mem $value:ident) => {
+        *$value
+    };
+    (src_mem $value:ident) => {
+        *$value
+    };
     ($other:ident $value:ident) => {{
         let _ = $value;
         0

@@ -124,10 +124,18 @@ fn section_name(id: u8) -> Option<&'static str> {
 const KNOWN: &[(&[u8], &str, Option<&str>)] = &[
     (b"\x7fELF", "an ELF file, native code", Some("build for `wasm32-wasip1` instead of this machine")),
     (b"MZ", "a Windows program", Some("build for `wasm32-wasip1` instead of this machine")),
-    (b"\xcf\xfa\xed\xfe", "a Mach-O file, native code", Some("build for `wasm32-wasip1` instead of this machine")),
+    (
+        b"\xcf\xfa\xed\xfe",
+        "a Mach-O file, native code",
+        Some("build for `wasm32-wasip1` instead of this machine"),
+    ),
     (b"\xca\xfe\xba\xbe", "a Java class or a universal Mach-O file", None),
     (b"!<arch>\n", "a static library", Some("link it to a program: what the linker writes is the module")),
-    (b"BC\xc0\xde", "LLVM bitcode", Some("compile and link it without `-emit-llvm` and `-flto -c`")),
+    (
+        b"BC\xc0\xde",
+        "LLVM bitcode",
+        Some("it comes from `-emit-llvm`, or from `-flto` with `-c`: compile and link it to a program"),
+    ),
     (b"\x1f\x8b", "gzip data", Some("unpack it with `gunzip`")),
     (b"\x28\xb5\x2f\xfd", "Zstandard data", Some("unpack it with `zstd -d`")),
     (b"\xfd7zXZ\0", "xz data", Some("unpack it with `unxz`")),
@@ -137,15 +145,12 @@ const KNOWN: &[(&[u8], &str, Option<&str>)] = &[
     (b"<", "a markup document, perhaps an error page", None),
 ];
 
-fn not_module(
-    bytes: &[u8],
-    name: &str,
-    refuse: impl Fn(Code, usize, String) -> Diagnostic,
-) -> Diagnostic {
+fn not_module(bytes: &[u8], name: &str, refuse: impl Fn(Code, usize, String) -> Diagnostic) -> Diagnostic {
     if is_text(bytes) {
-        return refuse(Code::ModuleText, 0, format!("`{name}` is WebAssembly text, not a binary module")).hint(
-            "name the file `module.wat`, or assemble it: `wasm-tools parse module.wat -o module.wasm`",
-        );
+        return refuse(Code::ModuleText, 0, format!("`{name}` is WebAssembly text, not a binary module"))
+            .hint(
+                "name the file `module.wat`, or assemble it: `wasm-tools parse module.wat -o module.wasm`",
+            );
     }
     for (beginning, what, hint) in KNOWN {
         if bytes.starts_with(beginning) {
@@ -153,7 +158,11 @@ fn not_module(
                 .maybe_hint(hint.map(str::to_owned));
         }
     }
-    refuse(Code::NotModule, 0, format!("`{name}` is not a WebAssembly module: it does not begin with `\\0asm`"))
+    refuse(
+        Code::NotModule,
+        0,
+        format!("`{name}` is not a WebAssembly module: it does not begin with `\\0asm`"),
+    )
 }
 
 /// Whether the first thing after blanks and comments of the text format is a parenthesis.

@@ -13,7 +13,8 @@ const FILE: &str = "module.wasm";
 
 fn fixtures(kind: &str) -> Vec<(String, Vec<u8>, BTreeSet<String>)> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/module").join(kind);
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths
         .into_iter()
@@ -130,7 +131,10 @@ fn faults_are_sorted_by_place() {
 fn a_feature_is_counted_and_its_first_function_is_named() {
     let bytes = with("(func) (func $worker (atomic.fence) (atomic.fence)) (func (atomic.fence))");
     let fault = &faults(&bytes)[0];
-    assert_eq!(fault.message, "`threads` is not available, and is used 3 times, first by an atomic instruction");
+    assert_eq!(
+        fault.message,
+        "`threads` is not available, and is used 3 times, first by an atomic instruction"
+    );
     let place = fault.place.as_ref().unwrap();
     assert_eq!(place.function.as_deref(), Some("worker"));
     // `atomic.fence` is 0xfe 0x03, then a zero.
@@ -141,7 +145,8 @@ fn a_feature_is_counted_and_its_first_function_is_named() {
 
 #[test]
 fn a_function_without_a_name_is_called_by_its_index() {
-    let bytes = with("(import \"wasi_snapshot_preview1\" \"sched_yield\" (func (result i32))) (func (atomic.fence))");
+    let bytes =
+        with("(import \"wasi_snapshot_preview1\" \"sched_yield\" (func (result i32))) (func (atomic.fence))");
     assert_eq!(faults(&bytes)[0].place.as_ref().unwrap().function.as_deref(), Some("function 1"));
 }
 
@@ -208,9 +213,15 @@ fn files_that_are_no_module_are_told_apart() {
 #[test]
 fn what_a_file_is_instead_is_said() {
     let message = |bytes: &[u8]| faults(bytes)[0].message.clone();
-    assert_eq!(message(b"\x7fELF\x02\x01\x01\0"), "`module.wasm` is an ELF file, native code, not a WebAssembly module");
+    assert_eq!(
+        message(b"\x7fELF\x02\x01\x01\0"),
+        "`module.wasm` is an ELF file, native code, not a WebAssembly module"
+    );
     assert_eq!(message(b"PK\x03\x04\x14\0\0\0"), "`module.wasm` is a zip, not a WebAssembly module");
-    assert_eq!(message(b"\0asm\x02\0\0\0"), "`module.wasm` is WebAssembly of version 2, only version 1 is known");
+    assert_eq!(
+        message(b"\0asm\x02\0\0\0"),
+        "`module.wasm` is WebAssembly of version 2, only version 1 is known"
+    );
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use wasmparser::{
     BinaryReader, CompositeInnerType, ConstExpr, DataKind, ElementItems, ElementKind, ExternalKind, FuncType,
-    FunctionBody, Imports, MemoryType, Name, NameSectionReader, Parser, Payload, TableInit, TableType, TypeRef,
+    FunctionBody, Imports, MemoryType, Name, NameSectionReader, Parser, Payload, TableInit, TableType,
+    TypeRef,
 };
 
 use super::features::{Proposal, Spot, Uses};
@@ -118,7 +119,11 @@ impl<'a> Facts<'a> {
                     for group in reader.into_iter_with_offsets() {
                         let (offset, group) = group?;
                         if !matches!(group, Imports::Single(..)) {
-                            self.uses.note(Proposal::CompactImports, Spot::outside(offset), "a group of imports");
+                            self.uses.note(
+                                Proposal::CompactImports,
+                                Spot::outside(offset),
+                                "a group of imports",
+                            );
                         }
                         for import in group {
                             let (offset, import) = import?;
@@ -137,7 +142,11 @@ impl<'a> Facts<'a> {
                         self.table(table.ty, offset);
                         if let TableInit::Expr(expression) = table.init {
                             let spot = Spot::outside(offset);
-                            self.uses.note(Proposal::FunctionReferences, spot, "a table with an initial element");
+                            self.uses.note(
+                                Proposal::FunctionReferences,
+                                spot,
+                                "a table with an initial element",
+                            );
                             self.constant(&expression)?;
                         }
                     }
@@ -164,7 +173,11 @@ impl<'a> Facts<'a> {
                     for export in reader.into_iter_with_offsets() {
                         let (offset, export) = export?;
                         if export.kind == ExternalKind::FuncExact {
-                            self.uses.note(Proposal::CustomDescriptors, Spot::outside(offset), "an exact export");
+                            self.uses.note(
+                                Proposal::CustomDescriptors,
+                                Spot::outside(offset),
+                                "an exact export",
+                            );
                         }
                         self.exports.push(Export {
                             name: export.name,

@@ -2,8 +2,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use subako_manifest::package::Manifest;
-
 use super::*;
 use crate::precompile::{compile_here, cpu_features, inspect};
 
@@ -23,26 +21,27 @@ fn artifact(name: &str) -> Artifact {
     }
 }
 
-fn upload() -> Upload {
-    let assets = [("data/gr\u{fc}n.txt", b"green".to_vec()), ("empty", Vec::new()), ("zeros", vec![0; 100_000])];
-    Upload {
-        manifest: Manifest {
-            abi: 1,
-            name: "greet".into(),
-            description: "Greets".into(),
-            unknown_fields: Vec::new(),
-        },
-        manifest_bytes: b"{ \"abi\": 1, \"name\": \"greet\", \"description\": \"Greets\" }\r\n".to_vec(),
-        module: Vec::new(),
-        module_file: "greet/module.wasm".into(),
-        assets: assets.into_iter().map(|(path, bytes)| (path.to_owned(), bytes)).collect(),
-        digest: Digest::of(b"upload"),
-        warnings: Vec::new(),
+const MANIFEST_TEXT: &[u8] = b"{ \"abi\": 1, \"name\": \"greet\", \"description\": \"Greets\" }\r\n";
+
+fn try_pack(artifacts: &[Artifact]) -> Result<Bundle, Error> {
+    let assets =
+        [("data/gr\u{fc}n.txt", b"green".to_vec()), ("empty", Vec::new()), ("zeros", vec![0; 100_000])];
+    Sources {
+        package: "greet",
+        manifest: MANIFEST_TEXT,
+        assets: &assets.into_iter().map(|(path, bytes)| (path.to_owned(), bytes)).collect(),
+        upload: Digest::of(b"upload"),
+        module: &wat::parse_str(MODULE_TEXT).unwrap(),
+        imports: &["wasi_snapshot_preview1.fd_write".to_owned()],
+        artifacts,
+        tools: b"{\"tools\":[]}\n",
+        compatibility: Digest::of(b"settings"),
     }
+    .pack()
 }
 
 fn packed(artifacts: &[Artifact]) -> Bundle {
-    pack(&upload(), &module(), artifacts, &tools(), Digest::of(b"settings")).unwrap()
+    try_pack(artifacts).unwrap()
 }
 
 fn two() -> Vec<Artifact> {
@@ -77,10 +76,10 @@ fn a_bundle_is_what_its_index_says() {
         ]
     );
     let contents = |path: &str| open.contents(open.entry(path).unwrap()).unwrap().into_owned();
-    assert_eq!(contents("subako-package.json"), upload().manifest_bytes);
+    assert_eq!(contents("subako-package.json"), MANIFEST_TEXT);
     assert_eq!(contents("package/data/gr\u{fc}n.txt"), b"green");
     assert_eq!(contents("package/empty"), b"");
-    assert_eq!(contents("module.wasm"), module().bytes());
+    assert_eq!(contents("module.wasm"), wat::parse_str(MODULE_TEXT).unwrap());
     assert_eq!(contents("native/pulley64/baseline.cwasm"), artifact("pulley64").bytes);
     let v3 = open.entry("native/x86_64-unknown-linux-gnu/x86-64-v3.cwasm").unwrap();
     assert_eq!(v3.target.as_ref().unwrap().to_string(), "x86_64-unknown-linux-gnu/x86-64-v3");
@@ -100,7 +99,7 @@ fn the_same_input_gives_the_same_bytes() {
 #[test]
 fn one_target_is_packed_once() {
     let twice = [artifact("pulley64"), artifact("pulley64")];
-    let error = pack(&upload(), &module(), &twice, &tools(), Digest::of(b"settings")).unwrap_err();
+    let error = try_pack(&twice).unwrap_err();
     assert!(matches!(&error, Error::TargetTwice(target) if target.to_string() == "pulley64"));
     assert_eq!(error.diagnostics()[0].code.as_str(), "E0729");
 }
@@ -151,6 +150,3 @@ fn a_digest_can_be_checked_by_hand() {
     let sum = run(directory.path(), "sh", &["-c", "unzip -p greet.subako bundle.json | sha256sum"]);
     assert_eq!(sum, format!("{}  -\n", bundle.digest.hex()));
 }
-
-fn module() -> RewrittenModule { RewrittenModule(wat::parse_str(MODULE_TEXT).unwrap(), vec![]) }
-fn tools() -> ToolSet { ToolSet(b"{\"tools\":[]}\n".to_vec()) }

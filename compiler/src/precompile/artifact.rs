@@ -8,9 +8,9 @@
 //! 4. `.wasmtime.info` (types, functions), `.wasmtime.traps`, `.wasmtime.addrmap`, `.name.wasm`
 //!    and a few more.
 
+use object::Endianness;
 use object::elf::{EM_AARCH64, EM_RISCV, EM_S390, EM_X86_64, FileHeader64};
 use object::read::elf::{FileHeader as _, SectionHeader as _};
-use object::Endianness;
 use serde::Serialize;
 use subako_manifest::target::Target;
 

@@ -179,7 +179,8 @@ fn converse(child: &mut Child, module: &[u8], settings: &Settings) -> io::Result
             }
         });
         let stdout = scope.spawn(move || stdout.map_or(Ok(Vec::new()), drain));
-        let stderr = scope.spawn(move || stderr.map_or(Ok(Vec::new()), |pipe| drain_end(pipe, MAX_STDERR_BYTES)));
+        let stderr =
+            scope.spawn(move || stderr.map_or(Ok(Vec::new()), |pipe| drain_end(pipe, MAX_STDERR_BYTES)));
         let status = child.wait_timeout(settings.time);
         if !matches!(status, Ok(Some(_))) {
             // The pipes close with the process, and the threads end.

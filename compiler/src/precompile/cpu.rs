@@ -147,8 +147,18 @@ mod tests {
         assert_eq!(
             features("x86_64-linux/x86-64-v3"),
             [
-                "avx", "avx2", "bmi1", "bmi2", "cmpxchg16b", "fma", "lzcnt", "popcnt", "sse3", "sse4.1",
-                "sse4.2", "ssse3"
+                "avx",
+                "avx2",
+                "bmi1",
+                "bmi2",
+                "cmpxchg16b",
+                "fma",
+                "lzcnt",
+                "popcnt",
+                "sse3",
+                "sse4.1",
+                "sse4.2",
+                "ssse3"
             ]
         );
         assert_eq!(
@@ -172,10 +182,14 @@ mod tests {
     fn every_level_is_closed_over_what_it_needs() {
         for (triple, _) in subako_manifest::target::TRIPLES {
             for level in cpu_levels(triple) {
-                let target: Target = format!("{triple}/{}", level.name).parse().expect("a level's name is a word");
+                let target: Target =
+                    format!("{triple}/{}", level.name).parse().expect("a level's name is a word");
                 let flags = flags(&target).expect("the level comes from the same table");
                 for (flag, needed) in NEEDS {
-                    assert!(!flags.contains(flag) || flags.contains(needed), "{target}: {flag} without {needed}");
+                    assert!(
+                        !flags.contains(flag) || flags.contains(needed),
+                        "{target}: {flag} without {needed}"
+                    );
                 }
                 assert!(flags.iter().all(|flag| flag.starts_with("has_")), "{target}: {flags:?}");
             }
@@ -184,7 +198,8 @@ mod tests {
 
     #[test]
     fn levels_are_named_for_their_architecture() {
-        let names = |triple| -> Vec<String> { cpu_levels(triple).into_iter().map(|level| level.name).collect() };
+        let names =
+            |triple| -> Vec<String> { cpu_levels(triple).into_iter().map(|level| level.name).collect() };
         for name in ["haswell", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "znver4"] {
             assert!(names("x86_64-unknown-linux-gnu").iter().any(|found| found == name), "{name}");
         }

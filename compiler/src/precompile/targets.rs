@@ -53,10 +53,15 @@ fn cpu_unknown(triple: &str, cpu: &str) -> Error {
 /// The targets that are built when no `--target` says otherwise (design, "Precompile").
 #[must_use]
 pub fn default_targets() -> Vec<Target> {
-    ["x86_64-unknown-linux-gnu", "x86_64-unknown-linux-gnu/x86-64-v3", "aarch64-unknown-linux-gnu", "pulley64"]
-        .iter()
-        .map(|name| name.parse().expect("a test parses the default targets"))
-        .collect()
+    [
+        "x86_64-unknown-linux-gnu",
+        "x86_64-unknown-linux-gnu/x86-64-v3",
+        "aarch64-unknown-linux-gnu",
+        "pulley64",
+    ]
+    .iter()
+    .map(|name| name.parse().expect("a test parses the default targets"))
+    .collect()
 }
 
 /// The baseline target of the machine this program was built for; the portable one where it has
@@ -84,10 +89,7 @@ fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<Stri
             name.starts_with(wrong).then_some(MAX_SLIPS + 1)
         }
     };
-    names
-        .filter_map(|name| Some((rank(name)?, name.len(), name)))
-        .min()
-        .map(|(_, _, name)| name.to_owned())
+    names.filter_map(|name| Some((rank(name)?, name.len(), name))).min().map(|(_, _, name)| name.to_owned())
 }
 
 /// How many letters must be put in, taken out or changed to make `to` of `from`.
@@ -143,7 +145,10 @@ mod tests {
         for name in ["aarch64-linux/x86-64-v3", "pulley64/x86-64-v3", "riscv64-linux/has_zba"] {
             assert!(matches!(target(name), Err(Error::CpuUnknown { levels: 0, .. })), "{name}");
         }
-        assert_eq!(target("x86_64-linux/x86-64-v3").expect("known").to_string(), "x86_64-unknown-linux-gnu/x86-64-v3");
+        assert_eq!(
+            target("x86_64-linux/x86-64-v3").expect("known").to_string(),
+            "x86_64-unknown-linux-gnu/x86-64-v3"
+        );
     }
 
     #[test]

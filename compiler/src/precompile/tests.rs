@@ -25,10 +25,15 @@ fn target_of(name: &str) -> Target {
 /// A program that answers `__compile` with a script; `$1` is the command, `$2` the target, `$3`
 /// the memory limit.
 fn script(directory: &Path, lines: &str) -> Settings {
-    use std::os::unix::fs::PermissionsExt as _;
     let program = directory.join("compiler");
-    fs::write(&program, format!("#!/bin/sh\n{lines}\n")).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    // Written by another process: a file that this one has open for writing, or a child that
+    // another test forks meanwhile, cannot be run.
+    let status = Command::new("sh")
+        .args(["-c", r#"printf '#!/bin/sh\n%s\n' "$1" > "$0" && chmod 755 "$0""#])
+        .arg(&program)
+        .arg(lines)
+        .status();
+    assert!(status.unwrap().success());
     Settings { program, jobs: 2, time: Duration::from_secs(60), memory_bytes: 1 << 30 }
 }
 
@@ -176,12 +181,16 @@ fn the_child_speaks_by_pipes() {
     assert_eq!(child("pulley64", b"\0asm\x01\0\0\0\xff", &mut stdout, &mut stderr), 1);
     assert!(stdout.is_empty());
     let report = String::from_utf8(stderr).unwrap();
-    assert!(report.starts_with("{\"kind\":\"module\",\"message\":\"") && report.ends_with("\"}\n"), "{report}");
+    assert!(
+        report.starts_with("{\"kind\":\"module\",\"message\":\"") && report.ends_with("\"}\n"),
+        "{report}"
+    );
 }
 
 #[test]
 fn the_child_is_asked_as_documented() {
-    let echo = answer(r#"cat > /dev/null; printf '%s,%s,%s,%s' "$1" "$2" "$3" "$RAYON_NUM_THREADS""#, b"module");
+    let echo =
+        answer(r#"cat > /dev/null; printf '%s,%s,%s,%s' "$1" "$2" "$3" "$RAYON_NUM_THREADS""#, b"module");
     assert_eq!(String::from_utf8(echo.unwrap()).unwrap(), "__compile,pulley64,1073741824,1");
 }
 
@@ -198,14 +207,15 @@ fn large_modules_do_not_stop_the_pipes() {
 #[test]
 fn a_child_out_of_time_is_ended() {
     let directory = tempfile::tempdir().unwrap();
-    let settings = Settings { time: Duration::from_millis(50), ..script(directory.path(), "exec tail -f /dev/null") };
+    let settings =
+        Settings { time: Duration::from_millis(50), ..script(directory.path(), "exec tail -f /dev/null") };
     let error = child::compile_apart(b"module", &target_of("x86_64-linux"), &settings, 1).unwrap_err();
     assert!(matches!(error, Error::OutOfTime { .. }), "{error:?}");
     let told = Error::OutOfTime { target: target_of("x86_64-linux"), limit: Duration::from_secs(300) };
     assert_eq!(
         told.diagnostics()[0].to_string(),
         "error[E0504]: `x86_64-unknown-linux-gnu` takes more than 300 seconds to compile\n  \
-         hint: allow more with `--compile-timeout SECONDS`"
+         hint: allow more with `--compile-timeout TIME`"
     );
 }
 
@@ -219,7 +229,7 @@ fn a_child_out_of_memory_is_told() {
         assert_eq!(
             error.diagnostics()[0].to_string(),
             "error[E0505]: `pulley64` needs more than 1,073,741,824 bytes of memory to compile\n  \
-             hint: allow more with `--compile-memory BYTES`",
+             hint: allow more with `--compile-memory SIZE`",
         );
     }
 }
@@ -304,7 +314,8 @@ fn the_first_failure_in_the_targets_order_is_told() {
 #[test]
 fn another_target_s_artifact_is_noticed() {
     let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("wrong"), compile_here(&module(), &target_of("s390x-linux")).unwrap()).unwrap();
+    fs::write(directory.path().join("wrong"), compile_here(&module(), &target_of("s390x-linux")).unwrap())
+        .unwrap();
     let lines = format!("cat > /dev/null; cat '{}/wrong'", directory.path().display());
     let settings = script(directory.path(), &lines);
     let error = precompile_bytes(b"module", &[target_of("pulley64")], &settings, &Silent).unwrap_err();

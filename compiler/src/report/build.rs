@@ -122,10 +122,10 @@ fn note_of(pass: &PassReport) -> String {
         number => format!("{} {what}", grouped(*number)),
     });
     let removed: Vec<_> = removed.collect();
-    if removed.is_empty() {
-        "nothing to remove".to_owned()
-    } else {
-        format!("removed {}", removed.join(", "))
+    match removed.is_empty() {
+        false => format!("removed {}", removed.join(", ")),
+        true if pass.before_bytes == pass.after_bytes => "nothing to remove".to_owned(),
+        true => "nothing to remove, written anew".to_owned(),
     }
 }
 

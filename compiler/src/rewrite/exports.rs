@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 
 use subako_manifest::abi::{MEMORY_EXPORT, START_EXPORT};
 use wasmparser::{
-    BinaryReader, ConstExpr, ElementItems, Export, ExternalKind, FunctionBody, Operator, Parser, Payload, Result,
+    BinaryReader, ConstExpr, ElementItems, Export, ExternalKind, FunctionBody, Operator, Parser, Payload,
+    Result,
 };
 
 use super::sections::{self, CODE, DATA, DATA_COUNT, ELEMENT, EXPORT, push_u32};

@@ -154,7 +154,10 @@ mod unit_tests {
         let module = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\0\x05\x04name";
         let sections = split(module).unwrap();
         assert_eq!(sections.len(), 2);
-        assert_eq!((sections[0].id, sections[0].whole.clone(), sections[0].content.clone()), (1, 8..14, 10..14));
+        assert_eq!(
+            (sections[0].id, sections[0].whole.clone(), sections[0].content.clone()),
+            (1, 8..14, 10..14)
+        );
         assert_eq!((sections[1].id, sections[1].name), (0, "name"));
     }
 }

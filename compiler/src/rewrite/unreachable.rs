@@ -8,8 +8,8 @@
 //! the third pass is off, custom sections are measured as if it were on: that debug sections go
 //! with the code that moves is no gain.
 
-use wasmparser::Result;
 use walrus::ModuleConfig;
+use wasmparser::Result;
 
 use super::{Kept, Strip, sections};
 

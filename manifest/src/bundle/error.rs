@@ -166,10 +166,14 @@ impl Explain for Error {
 fn explain_archive(error: &archive::Error) -> Diagnostic {
     use archive::Error as E;
     let code = match error {
-        E::Gap { .. } | E::TrailingBytes { .. } | E::DirectoryLong { .. } | E::Comment { .. } => Code::BundleGap,
-        E::SizeWrong { .. } | E::TooLarge { .. } | E::CrcWrong { .. } | E::DataBroken { .. } | E::DataLong { .. } => {
-            Code::BundleContents
+        E::Gap { .. } | E::TrailingBytes { .. } | E::DirectoryLong { .. } | E::Comment { .. } => {
+            Code::BundleGap
         }
+        E::SizeWrong { .. }
+        | E::TooLarge { .. }
+        | E::CrcWrong { .. }
+        | E::DataBroken { .. }
+        | E::DataLong { .. } => Code::BundleContents,
         _ => Code::BundleBroken,
     };
     let subject = error.entry().unwrap_or("bundle").to_owned();

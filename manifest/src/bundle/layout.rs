@@ -49,7 +49,8 @@ pub(super) fn check<'a>(file: &'a [u8], entries: &[ArchiveEntry<'a>]) -> Result<
         let Ok(path) = std::str::from_utf8(entry.name) else {
             return Err(Error::EntryUnknown { path: entry.lossy_name() });
         };
-        let after = |other: &ArchiveEntry<'_>| other.name < entry.name && other.header_offset < entry.header_offset;
+        let after =
+            |other: &ArchiveEntry<'_>| other.name < entry.name && other.header_offset < entry.header_offset;
         if !previous.is_none_or(after) {
             return Err(Error::Order { path: path.to_owned() });
         }

@@ -129,9 +129,11 @@ fn good() -> (Index, Vec<Part>) {
     };
     let parts = contents
         .iter()
-        .map(|(path, role, bytes)| {
-            if *role == Role::Artifact { stored_part(path, bytes) } else { deflated_part(path, bytes) }
-        })
+        .map(
+            |(path, role, bytes)| {
+                if *role == Role::Artifact { stored_part(path, bytes) } else { deflated_part(path, bytes) }
+            },
+        )
         .collect();
     (index, parts)
 }
@@ -164,7 +166,9 @@ fn code(error: &Error) -> &'static str {
 fn headers(bytes: &[u8], path: &str) -> (usize, usize) {
     let find = |signature: &[u8], name_at: usize| {
         (0..bytes.len() - name_at)
-            .find(|at| bytes[*at..].starts_with(signature) && bytes[*at + name_at..].starts_with(path.as_bytes()))
+            .find(|at| {
+                bytes[*at..].starts_with(signature) && bytes[*at + name_at..].starts_with(path.as_bytes())
+            })
             .unwrap()
     };
     (find(b"PK\x03\x04", 30), find(b"PK\x01\x02", 46))
@@ -263,7 +267,10 @@ fn entries_are_those_of_the_index() {
 
     let mut fewer = parts.clone();
     fewer.remove(3);
-    assert_eq!(refused(file(&index, fewer)), Error::EntryAbsent { path: "package/texts/gr\u{fc}n.txt".into() });
+    assert_eq!(
+        refused(file(&index, fewer)),
+        Error::EntryAbsent { path: "package/texts/gr\u{fc}n.txt".into() }
+    );
 
     assert_eq!(refused(zip(&parts)), Error::IndexAbsent);
 
@@ -303,8 +310,7 @@ fn roles_say_how_entries_are_stored() {
     }
     let mut wrong = parts.clone();
     wrong[1] = deflated_part(ARTIFACT, &artifact_bytes());
-    let expected =
-        Error::Method { path: ARTIFACT.into(), found: Method::Deflated, expected: Method::Stored };
+    let expected = Error::Method { path: ARTIFACT.into(), found: Method::Deflated, expected: Method::Stored };
     assert_eq!(refused(file(&index, wrong)), expected);
 
     let mut stored_index = parts.clone();
@@ -345,7 +351,8 @@ fn no_header_has_a_value_of_its_own() {
     for (in_local, in_directory, field, expected) in fields {
         let mut wrong = good.clone();
         let (local, directory) = headers(&good, MODULE);
-        for at in [in_local.map(|at| local + at), in_directory.map(|at| directory + at)].into_iter().flatten() {
+        for at in [in_local.map(|at| local + at), in_directory.map(|at| directory + at)].into_iter().flatten()
+        {
             wrong[at] ^= 1;
         }
         let found = expected ^ 1;
@@ -372,10 +379,7 @@ fn no_header_has_a_value_of_its_own() {
 fn sizes_are_the_index_s() {
     let (mut index, parts) = good();
     index.entries[5].size += 1;
-    assert_eq!(
-        refused(file(&index, parts)),
-        Error::Size { path: TOOLS.into(), found: 12, expected: 13 }
-    );
+    assert_eq!(refused(file(&index, parts)), Error::Size { path: TOOLS.into(), found: 12, expected: 13 });
 }
 
 #[test]
@@ -461,7 +465,11 @@ fn the_index_has_one_spelling() {
     assert_eq!(text_error(short), IndexError::Spelling);
     for (from, to, message) in [
         ("\"package\"", "\"more\": 1,\n  \"package\"", "unknown field `more`, expected"),
-        ("\"package\": \"greet\",", "\"package\": \"greet\", \"package\": \"greet\",", "duplicate field `package`"),
+        (
+            "\"package\": \"greet\",",
+            "\"package\": \"greet\", \"package\": \"greet\",",
+            "duplicate field `package`",
+        ),
         ("\"role\": \"tools\"", "\"role\": \"tools\", \"role\": \"tools\"", "duplicate field `role`"),
         ("\"role\": \"tools\"", "\"role\": \"toys\"", "unknown variant `toys`"),
         ("\"package\": \"greet\",", "", "missing field `package`"),
@@ -473,7 +481,10 @@ fn the_index_has_one_spelling() {
         assert!(found.starts_with(message) || from == "{\n", "{found}");
     }
     let trailing = text_error(|text| text + "{}");
-    assert_eq!(trailing, IndexError::Json { message: "trailing characters".into(), line: trailing_line(), column: 1 });
+    assert_eq!(
+        trailing,
+        IndexError::Json { message: "trailing characters".into(), line: trailing_line(), column: 1 }
+    );
 }
 
 fn trailing_line() -> u64 {
@@ -483,11 +494,16 @@ fn trailing_line() -> u64 {
 #[test]
 fn other_formats_are_told_apart() {
     for (format, hinted) in [(0, false), (2, true), (700, true)] {
-        let error = text_error(|text| text.replacen("\"format\": 1", &format!("\"format\": {format}, \"new\": []"), 1));
+        let error = text_error(|text| {
+            text.replacen("\"format\": 1", &format!("\"format\": {format}, \"new\": []"), 1)
+        });
         assert_eq!(error, IndexError::Format { found: format });
         let diagnostic = &error.diagnostics()[0];
         assert_eq!(diagnostic.code.as_str(), "E0705");
-        assert_eq!(diagnostic.message, format!("`bundle.json` has format {format}, this version reads format 1"));
+        assert_eq!(
+            diagnostic.message,
+            format!("`bundle.json` has format {format}, this version reads format 1")
+        );
         assert_eq!(diagnostic.hint.is_some(), hinted);
     }
     let error = text_error(|text| text.replacen("\"format\": 1", "\"format\": \"1\"", 1));
@@ -511,12 +527,17 @@ fn the_index_keeps_its_rules() {
     for (at, absent) in [(0, MODULE), (4, MANIFEST), (5, TOOLS)] {
         assert_eq!(index_error(|index| drop(index.entries.remove(at))), IndexError::RoleAbsent(absent));
     }
-    for (at, role) in [(5, Role::Manifest), (4, Role::Tools), (5, Role::Module), (5, Role::Asset), (2, Role::Tools)] {
+    for (at, role) in
+        [(5, Role::Manifest), (4, Role::Tools), (5, Role::Module), (5, Role::Asset), (2, Role::Tools)]
+    {
         let expected = IndexError::RolePath { path: good().0.entries[at].path.clone(), role };
         assert_eq!(index_error(|index| index.entries[at].role = role), expected);
     }
     let other_target = |index: &mut Index| index.entries[1].target = Some("pulley64".parse().unwrap());
-    assert_eq!(index_error(other_target), IndexError::RolePath { path: path(ARTIFACT), role: Role::Artifact });
+    assert_eq!(
+        index_error(other_target),
+        IndexError::RolePath { path: path(ARTIFACT), role: Role::Artifact }
+    );
     for change in [
         (|index: &mut Index| index.entries[1].target = None) as fn(&mut Index),
         |index| index.entries[1].cpu_features = None,
@@ -524,9 +545,13 @@ fn the_index_keeps_its_rules() {
     ] {
         assert_eq!(index_error(change), IndexError::ArtifactFields(path(ARTIFACT)));
     }
-    assert_eq!(index_error(|index| index.entries[0].cpu_features = Some(vec![])), IndexError::ArtifactFields(path(MODULE)));
+    assert_eq!(
+        index_error(|index| index.entries[0].cpu_features = Some(vec![])),
+        IndexError::ArtifactFields(path(MODULE))
+    );
     for features in [["avx2", "avx"], ["avx", "avx"], ["", "avx"], ["avx", "\u{1b}[2J"]] {
-        let change = |index: &mut Index| index.entries[1].cpu_features = Some(features.map(str::to_owned).to_vec());
+        let change =
+            |index: &mut Index| index.entries[1].cpu_features = Some(features.map(str::to_owned).to_vec());
         assert_eq!(index_error(change), IndexError::CpuFeatures(path(ARTIFACT)), "{features:?}");
     }
 }
@@ -534,9 +559,16 @@ fn the_index_keeps_its_rules() {
 #[test]
 fn asset_paths_stay_below_their_directory() {
     let long = format!("package/{}", "a".repeat(1_025));
-    for wrong in
-        ["package/", "package//a", "package/../a", "package/.", "package/a/", "package/a\\b", "package/a\nb", &long]
-    {
+    for wrong in [
+        "package/",
+        "package//a",
+        "package/../a",
+        "package/.",
+        "package/a/",
+        "package/a\\b",
+        "package/a\nb",
+        &long,
+    ] {
         let change = |index: &mut Index| {
             index.entries[2].path = wrong.to_owned();
             index.entries[3].path = "package/~".to_owned();

@@ -100,3 +100,65 @@ fn link_and_instantiate(
     let instance = linker.instantiate(&mut *store, module.module())?;
     Ok(instance.get_typed_func(&mut *store, START_EXPORT)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use subako_manifest::abi::{Function, HTTP_FUNCTIONS, ValueType, WASI_FUNCTIONS};
+    use subako_manifest::target::Target;
+    use wasmtime::{Engine, Extern, FuncType, ValType};
+    use wasmtime_wasi::WasiCtxBuilder;
+
+    use super::*;
+    use crate::host::deadline::Deadline;
+    use crate::host::http::HeldAnswer;
+    use crate::host::memory::MemoryLimit;
+    use crate::host::stderr::StderrTail;
+    use crate::host::write_budget::WriteBudget;
+
+    fn host() -> CallHost {
+        CallHost {
+            wasi: WasiCtxBuilder::new().build_p1(),
+            memory: MemoryLimit::new(0),
+            write_budget: WriteBudget::new(0),
+            http: HeldAnswer::default(),
+            deadline: Arc::new(Deadline::starting_now(Duration::ZERO)),
+            stderr: Arc::new(Mutex::new(StderrTail::default())),
+        }
+    }
+
+    /// The ABI's table is also what `check` refuses by: a module that it accepts is linked.
+    #[test]
+    fn the_host_provides_exactly_the_abi() {
+        let engine = Engine::new(&crate::engine::config(&Target::pulley64())).unwrap();
+        let mut store = Store::new(&engine, host());
+        let mut linker: Linker<CallHost> = Linker::new(&engine);
+        for function in WASI_FUNCTIONS {
+            assert!(wasi::link(&mut linker, function.name).unwrap(), "{}", function.name);
+        }
+        for function in HTTP_FUNCTIONS {
+            assert!(http::link(&mut linker, function.name).unwrap(), "{}", function.name);
+        }
+        let value = |value: &ValueType| match value {
+            ValueType::I32 => ValType::I32,
+            ValueType::I64 => ValType::I64,
+        };
+        let mut compare = |module: &str, function: &Function| {
+            let Some(Extern::Func(linked)) = linker.get(&mut store, module, function.name).ok() else {
+                panic!("{module}.{} is not linked", function.name)
+            };
+            let wanted =
+                FuncType::new(&engine, function.params.iter().map(value), function.results.iter().map(value));
+            assert!(FuncType::eq(&linked.ty(&store), &wanted), "{module}.{}", function.name);
+        };
+        for function in WASI_FUNCTIONS {
+            compare(WASI_MODULE, function);
+        }
+        for function in HTTP_FUNCTIONS {
+            compare(HTTP_MODULE, function);
+        }
+        assert_eq!(wasi::LINKED.len(), WASI_FUNCTIONS.len());
+    }
+}

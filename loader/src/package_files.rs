@@ -1,5 +1,6 @@
 //! A bundle's assets as a directory, which is what a preopen has to be.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,23 +47,38 @@ impl Explain for Error {
 ///
 /// An asset is not what the index says, or the directory cannot be written.
 pub fn unpack<B: AsRef<[u8]>>(bundle: &VerifiedBundle<B>) -> Result<Option<tempfile::TempDir>, Error> {
-    let mut assets = bundle.index().entries.iter().filter(|entry| entry.role == Role::Asset).peekable();
-    if assets.peek().is_none() {
-        return Ok(None);
+    let assets = bundle.index().entries.iter().filter(|entry| entry.role == Role::Asset);
+    let contents: Vec<(&str, Cow<'_, [u8]>)> = assets
+        .map(|asset| {
+            let path = asset.path.strip_prefix(PACKAGE_DIR).unwrap_or(&asset.path);
+            Ok((path, bundle.contents(asset)?))
+        })
+        .collect::<Result<_, bundle::Error>>()?;
+    match contents.is_empty() {
+        true => Ok(None),
+        false => write(contents.iter().map(|(path, bytes)| (*path, &**bytes))).map(Some),
     }
+}
+
+/// Writes files, each a path below `/package` and its bytes, into a fresh directory that is
+/// removed with the value. The paths are those of a package that has been read: plain, relative,
+/// and not leading out.
+///
+/// # Errors
+///
+/// The directory cannot be written.
+pub fn write<'a>(files: impl Iterator<Item = (&'a str, &'a [u8])>) -> Result<tempfile::TempDir, Error> {
     let root = tempfile::Builder::new()
         .prefix("subako-package-")
         .tempdir()
         .map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
-    for asset in assets {
-        // The bundle's reader has refused every path that is not plain and relative.
-        let relative = asset.path.strip_prefix(PACKAGE_DIR).unwrap_or(&asset.path);
-        write(&root.path().join(relative), &bundle.contents(asset)?)?;
+    for (path, bytes) in files {
+        write_file(&root.path().join(path), bytes)?;
     }
-    Ok(Some(root))
+    Ok(root)
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let refused = |source| Error::Write { path: path.to_owned(), source };
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(refused)?;

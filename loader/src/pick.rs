@@ -28,6 +28,12 @@ impl HostCpu {
         Self { architecture: std::env::consts::ARCH, os: std::env::consts::OS }
     }
 
+    /// Whether an artifact for `target` that needs `cpu_features` runs here.
+    #[must_use]
+    pub fn can_run(&self, target: &Target, cpu_features: &[String]) -> bool {
+        self.runs(target) && cpu_features.iter().all(|feature| Self::has(feature))
+    }
+
     /// Whether code for `target`'s triple runs here, its CPU level aside. The C library does not
     /// matter: an artifact calls none.
     fn runs(&self, target: &Target) -> bool {

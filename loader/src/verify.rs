@@ -20,21 +20,11 @@ pub enum Trust {
     AllowUnsigned,
 }
 
-/// Who vouches for code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Provenance {
-    /// The user, by `--allow-unsigned`.
-    AllowedByUser,
-    /// This process made it a moment ago.
-    BuiltHere,
-}
-
 /// A bundle that somebody vouches for. What its index says is believed; its entries are compared
 /// with the index when they are read.
 #[derive(Debug)]
 pub struct VerifiedBundle<B> {
     bundle: OpenBundle<B>,
-    provenance: Provenance,
 }
 
 /// Nobody vouches for the bundle.
@@ -73,7 +63,7 @@ impl Explain for Error {
 pub fn verify<B: AsRef<[u8]>>(bundle: OpenBundle<B>, trust: Trust) -> Result<VerifiedBundle<B>, Error> {
     match trust {
         Trust::Signed => Err(Error::Unsigned { digest: bundle.digest() }),
-        Trust::AllowUnsigned => Ok(VerifiedBundle { bundle, provenance: Provenance::AllowedByUser }),
+        Trust::AllowUnsigned => Ok(VerifiedBundle { bundle }),
     }
 }
 
@@ -88,12 +78,6 @@ impl<B: AsRef<[u8]>> VerifiedBundle<B> {
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.bundle.digest()
-    }
-
-    /// Who vouches for it.
-    #[must_use]
-    pub fn provenance(&self) -> Provenance {
-        self.provenance
     }
 
     /// An entry's bytes, compared with the index.
@@ -123,10 +107,15 @@ pub struct VerifiedArtifact<'a> {
 }
 
 impl VerifiedArtifact<'_> {
-    /// An artifact that this process has compiled itself, with the engine of [`crate::engine`]:
-    /// bytes from anywhere else must come through [`verify`].
+    /// An artifact that this process has compiled itself.
+    ///
+    /// # Safety
+    ///
+    /// The engine runs the bytes as they are. They must be what the compiler of this process made,
+    /// by the settings of [`crate::engine`]; bytes from anywhere else come through [`verify`].
     #[must_use]
-    pub fn built_here(bytes: Vec<u8>, target: Target) -> VerifiedArtifact<'static> {
+    #[expect(unsafe_code, reason = "only the caller can know where the bytes are from")]
+    pub unsafe fn built_here(bytes: Vec<u8>, target: Target) -> VerifiedArtifact<'static> {
         VerifiedArtifact { bytes: Cow::Owned(bytes), target }
     }
 

@@ -42,7 +42,7 @@ impl ToolSet {
     /// stumble although ABI 1 does not mind.
     ///
     /// # Errors
-    /// With all faults found in one run, and the warnings after them. Tools past the 64th are
+    /// With all faults found in one run, in the order of the tools. Tools past the 64th are
     /// counted but not looked at.
     pub fn check(tools: Vec<Box<RawValue>>) -> Result<(Self, Vec<Diagnostic>), Refused> {
         rules::check(tools).map(|(tools, warnings)| (Self(tools), warnings))

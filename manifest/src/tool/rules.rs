@@ -42,12 +42,7 @@ pub(super) fn check(raws: Vec<Box<RawValue>>) -> Result<(Vec<Tool>, Vec<Diagnost
     if total > MAX_TOOLS_BYTES {
         faults.push(total_fault(total));
     }
-    if faults.is_empty() {
-        Ok((tools, warnings))
-    } else {
-        faults.append(&mut warnings);
-        Err(Refused(faults))
-    }
+    if faults.is_empty() { Ok((tools, warnings)) } else { Err(Refused(faults)) }
 }
 
 fn count_fault(count: usize) -> Diagnostic {

@@ -281,3 +281,15 @@ fn what_is_no_tools_json() {
     assert_eq!(ToolSet::from_json(b"\xff").unwrap_err().0[0].code, Code::ToolsJson);
     assert_eq!(ToolSet::from_json(br#"{"tools":[]}"#).unwrap_err().0[0].code, Code::ToolCount);
 }
+
+proptest::proptest! {
+    /// Whatever a bundle or a module holds, it is read or refused, and what is read stays the same.
+    #[test]
+    fn any_tools_json_ends(json in "[\\[\\]{}:,\" a-z0-9\\\\]{0,40}", wrap in proptest::bool::ANY) {
+        let json = if wrap { format!(r#"{{"tools":[{{"name":"t","inputSchema":{{"type":"object"}},"x":{json}}}]}}"#) } else { json };
+        match ToolSet::from_json(json.as_bytes()) {
+            Ok(tools) => assert_eq!(ToolSet::from_json(&tools.to_json()).unwrap().to_json(), tools.to_json()),
+            Err(Refused(told)) => assert!(!told.is_empty()),
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! The command line as it is typed. What it means is decided in `commands`.
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use subako_compiler::{pipeline, precompile, read, rewrite};
+use subako_manifest::limits;
+
+use subako_manifest::quantity::{Size, Time};
+
+/// Turns function packages into bundles of native code.
+///
+/// A package is a directory or a zip with `subako-package.json` and `module.wasm` (or
+/// `module.wat`) at its root; every other file in it is an asset. Its bundle holds the same
+/// module compiled ahead of time, and runs in `subako-loader`.
+#[derive(Debug, Parser)]
+#[command(name = "subakoc", version, max_term_width = 100, after_help = TOP_HELP)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+const TOP_HELP: &str = "\
+Examples:
+  subakoc build greet -o greet.subako
+  subakoc check greet --format json
+
+Exit status:
+  0  done
+  2  the command line is wrong
+  3  the package or bundle is refused
+  5  the machine failed (disk, memory), or subakoc has a fault";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Check(Check),
+    Build(Build),
+    Inspect(Inspect),
+    Targets(Targets),
+    #[command(name = precompile::COMPILE_COMMAND, hide = true)]
+    Compile(Compile),
+}
+
+/// What every command takes.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Shared {
+    /// How results are printed: for people, or as one JSON object on stdout
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t, global = true)]
+    pub(crate) format: Format,
+    /// Whether to use colours; `auto` does on a terminal, unless NO_COLOR is set
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t, global = true)]
+    color: Color,
+    /// Say more: each step and its time, and what a summary leaves out
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// Say less: no progress, no warnings, no summary
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    #[default]
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Color {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+impl Shared {
+    /// Whether to use colours on `stream`.
+    pub(crate) fn colors(&self, stream: &impl IsTerminal) -> bool {
+        self.color.on(stream.is_terminal(), std::env::var_os("NO_COLOR"))
+    }
+}
+
+impl Color {
+    fn on(self, terminal: bool, no_color: Option<OsString>) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            // An empty variable counts as unset (no-color.org).
+            Self::Auto => terminal && no_color.is_none_or(|value| value.is_empty()),
+        }
+    }
+}
+
+/// Check packages against ABI 1, without building anything
+///
+/// Reads each package and checks its manifest and its module: the kind, the exports, the imports
+/// with their types, and the WebAssembly features used. Every fault is told, of every package.
+/// The module is not run, so its tools are checked by `build` only.
+#[derive(Debug, clap::Args)]
+#[command(after_help = CHECK_HELP)]
+pub(crate) struct Check {
+    /// Directories or zips
+    #[arg(required = true, value_name = "PACKAGE")]
+    pub(crate) packages: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+}
+
+const CHECK_HELP: &str = "\
+Examples:
+  subakoc check greet
+  subakoc check --format json greet weather.zip
+  subakoc check --deny-warnings greet
+
+Exit status:
+  0  every package is accepted
+  2  the command line is wrong
+  3  a package is refused
+  5  a file could not be read, or subakoc has a fault";
+
+/// Build a bundle from a package
+///
+/// Reads and checks the package, rewrites its module, compiles it for every target, runs it once
+/// to learn its tools, and packs all of it into one file. The same package gives the same bytes
+/// on every machine. A build that is refused leaves no file behind.
+#[derive(Debug, clap::Args)]
+#[command(after_help = BUILD_HELP)]
+pub(crate) struct Build {
+    /// A directory or a zip
+    #[arg(value_name = "PACKAGE")]
+    pub(crate) package: PathBuf,
+    /// The bundle to write; a file that is there is replaced whole
+    #[arg(short, long, value_name = "OUT.subako")]
+    pub(crate) output: PathBuf,
+    /// Make an artifact for this target; repeatable. Without it: x86-64 Linux baseline and
+    /// x86-64-v3, aarch64 Linux, and pulley64. `subakoc targets` lists all
+    #[arg(long = "target", value_name = "TARGET")]
+    pub(crate) targets: Vec<String>,
+    // Before the others: their headings would take in what follows them.
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) passes: Passes,
+    #[command(flatten)]
+    pub(crate) compiling: Compiling,
+}
+
+const BUILD_HELP: &str = "\
+Examples:
+  subakoc build greet -o greet.subako
+  subakoc build greet.zip -o greet.subako --target x86_64-linux/x86-64-v3 --target pulley64
+  subakoc build greet -o greet.subako --format json --deny-warnings
+
+Exit status:
+  0  the bundle is written
+  2  the command line is wrong, or a target is not known
+  3  the package is refused
+  5  the machine failed (disk, memory), or subakoc has a fault";
+
+/// How a package is read.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Reading {
+    /// Refuse a package for its warnings too
+    #[arg(long)]
+    deny_warnings: bool,
+    /// Files of a package, at most
+    #[arg(long, value_name = "N", default_value_t = known(limits::MAX_PACKAGE_FILES),
+        help_heading = "Limits")]
+    max_files: NonZeroU64,
+    /// Bytes of one file of a package, at most
+    #[arg(long, value_name = "SIZE", help_heading = "Limits",
+        default_value_t = Size::of(limits::MAX_PACKAGE_FILE_BYTES))]
+    max_file_size: Size,
+    /// Bytes of all files of a package together, at most
+    #[arg(long, value_name = "SIZE", help_heading = "Limits",
+        default_value_t = Size::of(limits::MAX_PACKAGE_TOTAL_BYTES))]
+    max_total_size: Size,
+    /// How many times larger than its compressed bytes an entry of a zip may be
+    #[arg(long, value_name = "N", default_value_t = known(limits::MAX_PACKAGE_RATIO),
+        help_heading = "Limits")]
+    max_ratio: NonZeroU64,
+}
+
+impl Reading {
+    pub(crate) fn limits(&self) -> read::Limits {
+        read::Limits {
+            files: self.max_files.get(),
+            file_bytes: self.max_file_size.bytes(),
+            total_bytes: self.max_total_size.bytes(),
+            ratio: self.max_ratio.get(),
+        }
+    }
+
+    pub(crate) fn warnings(&self) -> pipeline::Warnings {
+        if self.deny_warnings { pipeline::Warnings::Denied } else { pipeline::Warnings::Accepted }
+    }
+}
+
+/// What the rewrite leaves alone.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Rewrite")]
+pub(crate) struct Passes {
+    /// Which custom sections to drop: none, debug and producer sections, or all, names of
+    /// functions included (backtraces then have numbers only)
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t)]
+    strip: Strip,
+    /// Keep exports other than `_start` and `memory`
+    #[arg(long)]
+    keep_exports: bool,
+    /// Keep functions, data, tables, globals and imports that nothing reaches
+    #[arg(long)]
+    keep_unreachable: bool,
+    /// Leave the module as it is
+    #[arg(long, conflicts_with_all = ["strip", "keep_exports", "keep_unreachable"])]
+    no_rewrite: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Strip {
+    None,
+    #[default]
+    Debug,
+    All,
+}
+
+impl Passes {
+    pub(crate) fn passes(&self) -> rewrite::Passes {
+        rewrite::Passes {
+            exports: !self.no_rewrite && !self.keep_exports,
+            unreachable: !self.no_rewrite && !self.keep_unreachable,
+            strip: match self.strip {
+                _ if self.no_rewrite => rewrite::Strip::None,
+                Strip::None => rewrite::Strip::None,
+                Strip::Debug => rewrite::Strip::Debug,
+                Strip::All => rewrite::Strip::All,
+            },
+        }
+    }
+}
+
+/// How artifacts are made.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Compiling")]
+pub(crate) struct Compiling {
+    /// Targets compiled at the same time; all cores without it
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// The time that one target may take: seconds, or with a unit (`90s`, `5m`)
+    #[arg(long, value_name = "TIME", default_value_t = Time(limits::COMPILE_TIME))]
+    pub(crate) compile_timeout: Time,
+    /// The memory that compiling one target may take: bytes, or with a unit (`512MiB`)
+    #[arg(long, value_name = "SIZE",
+        default_value_t = Size::of(limits::COMPILE_MEMORY_BYTES))]
+    pub(crate) compile_memory: Size,
+}
+
+/// Show what a bundle holds
+///
+/// Prints the package, its tools, the host functions it imports, its artifacts with their sizes
+/// by section, and every entry with its digest. Every entry is compared with the index; nothing
+/// is run, and signatures are not looked at.
+#[derive(Debug, clap::Args)]
+#[command(after_help = INSPECT_HELP)]
+pub(crate) struct Inspect {
+    /// A file that `subakoc build` made
+    #[arg(value_name = "BUNDLE")]
+    pub(crate) bundle: PathBuf,
+}
+
+const INSPECT_HELP: &str = "\
+Examples:
+  subakoc inspect greet.subako
+  subakoc inspect greet.subako --format json
+
+Exit status:
+  0  the bundle is as its index says
+  2  the command line is wrong
+  3  the bundle is refused
+  5  the file could not be read, or subakoc has a fault";
+
+/// List the targets that artifacts can be made for
+///
+/// A target is a triple, alone for its baseline or with a CPU level behind a slash. The ones
+/// that this machine can run are marked.
+#[derive(Debug, clap::Args)]
+#[command(after_help = TARGETS_HELP)]
+pub(crate) struct Targets {}
+
+const TARGETS_HELP: &str = "\
+Examples:
+  subakoc targets
+  subakoc targets --format json
+
+Exit status:
+  0  done
+  2  the command line is wrong";
+
+/// Compile the module on stdin for one target and print the artifact: what `build` starts once
+/// for each target, so that a stranger's module cannot take the machine.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Compile {
+    #[arg(value_name = "TARGET")]
+    pub(crate) target: String,
+    /// Bytes of address space of this process
+    #[arg(value_name = "MEMORY")]
+    pub(crate) memory: NonZeroU64,
+}
+
+fn known(limit: u64) -> NonZeroU64 {
+    NonZeroU64::new(limit).expect("the register of limits has none of 0")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    fn parse(args: &[&str]) -> Result<Args, ErrorKind> {
+        Args::try_parse_from([&["subakoc"], args].concat()).map_err(|error| error.kind())
+    }
+
+    fn build(args: &[&str]) -> Build {
+        match parse(&[&["build", "greet", "-o", "out.subako"], args].concat()).unwrap().command {
+            Command::Build(build) => build,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples_and_exit_codes() {
+        for command in Args::command().get_subcommands().filter(|command| !command.is_hide_set()) {
+            let help = command.get_after_help().expect("help after the options").to_string();
+            for part in ["Examples:\n", "Exit status:\n"] {
+                assert!(help.contains(part), "{} has no {part}", command.get_name());
+            }
+        }
+    }
+
+    #[test]
+    fn limits_of_a_package() {
+        let limits = build(&[]).reading.limits();
+        assert_eq!(
+            (limits.files, limits.file_bytes, limits.total_bytes, limits.ratio),
+            (10_000, 134_217_728, 536_870_912, 200)
+        );
+        let limits = build(&["--max-files=2", "--max-file-size=1KiB", "--max-total-size=3", "--max-ratio=4"])
+            .reading
+            .limits();
+        assert_eq!((limits.files, limits.file_bytes, limits.total_bytes, limits.ratio), (2, 1_024, 3, 4));
+    }
+
+    #[test]
+    fn passes_of_the_rewrite() {
+        let passes = build(&[]).passes.passes();
+        assert!(passes.exports && passes.unreachable && matches!(passes.strip, rewrite::Strip::Debug));
+        let passes = build(&["--keep-exports", "--strip=all"]).passes.passes();
+        assert!(!passes.exports && passes.unreachable && matches!(passes.strip, rewrite::Strip::All));
+        let passes = build(&["--no-rewrite"]).passes.passes();
+        assert!(!passes.exports && !passes.unreachable && matches!(passes.strip, rewrite::Strip::None));
+        let both = ["build", "greet", "-o", "out.subako", "--no-rewrite", "--strip", "all"];
+        assert_eq!(parse(&both).unwrap_err(), ErrorKind::ArgumentConflict);
+    }
+
+    #[test]
+    fn limits_of_compiling() {
+        let compiling = build(&[]).compiling;
+        assert_eq!(compiling.compile_timeout.0.as_secs(), 300);
+        assert_eq!(compiling.compile_memory.bytes(), 8_589_934_592);
+        for wrong in ["--jobs=0", "--compile-timeout=0", "--compile-memory=lots"] {
+            let args = ["build", "greet", "-o", "out.subako", wrong];
+            assert_eq!(parse(&args).unwrap_err(), ErrorKind::ValueValidation, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_needed() {
+        assert_eq!(parse(&["check"]).unwrap_err(), ErrorKind::MissingRequiredArgument);
+        assert_eq!(parse(&["build", "greet"]).unwrap_err(), ErrorKind::MissingRequiredArgument);
+        assert_eq!(parse(&["targets", "-q", "-v"]).unwrap_err(), ErrorKind::ArgumentConflict);
+    }
+
+    #[test]
+    fn colours() {
+        for (when, terminal, no_color, on) in [
+            (Color::Auto, true, None, true),
+            (Color::Auto, true, Some(""), true),
+            (Color::Auto, true, Some("1"), false),
+            (Color::Auto, false, None, false),
+            (Color::Always, false, Some("1"), true),
+            (Color::Never, true, None, false),
+        ] {
+            assert_eq!(
+                when.on(terminal, no_color.map(OsString::from)),
+                on,
+                "{when:?} {terminal} {no_color:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! `subakoc inspect`.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use subako_compiler::precompile;
+use subako_manifest::bundle::{self, OpenBundle};
+use subako_manifest::diagnostic::{Code, Diagnostic, Explain as _, Place};
+use subako_manifest::index::{Entry, Role};
+use subako_manifest::package;
+use subako_manifest::text::shown;
+use subako_manifest::tool::ToolSet;
+
+use super::{Console, Stop};
+use crate::args::Inspect;
+use crate::report::inspect::{Contents, InspectReport};
+
+pub(super) fn run(args: &Inspect, console: &Console) -> Result<u8, Stop> {
+    let bytes = read(&args.bundle)?;
+    let size = bytes.len();
+    let here = |diagnostics| in_file(&args.bundle, diagnostics);
+    let bundle = OpenBundle::open(bytes).map_err(|error| here(error.diagnostics()))?;
+    let mut warnings = Vec::new();
+    let contents = contents(&bundle, &mut warnings).map_err(here)?;
+    console.tell(&warnings);
+    let report = InspectReport::new(&args.bundle, size, bundle.digest(), bundle.index(), contents, warnings);
+    console.print(&report)?;
+    Ok(0)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Stop> {
+    let name = path.to_string_lossy();
+    let told = |code, message: String| {
+        Stop::Refused(vec![Diagnostic::error(code, name.clone(), message).at(Place::file(name.clone()))])
+    };
+    fs::read(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => told(Code::BundleAbsent, format!("`{}` is not there", shown(&name))),
+        io::ErrorKind::IsADirectory => {
+            told(Code::BundleAbsent, format!("`{}` is a directory, not a bundle", shown(&name)))
+        }
+        _ => told(Code::Io, format!("`{}` cannot be read: {error}", shown(&name))),
+    })
+}
+
+/// The faults of a bundle, which does not know what file it is.
+fn in_file(path: &Path, mut diagnostics: Vec<Diagnostic>) -> Stop {
+    for diagnostic in &mut diagnostics {
+        let place = diagnostic.place.get_or_insert_default();
+        place.file.get_or_insert_with(|| path.to_string_lossy().into_owned());
+    }
+    Stop::Refused(diagnostics)
+}
+
+/// Reads every entry, so that each is compared with the index; all faults are given.
+fn contents(open: &OpenBundle<Vec<u8>>, warnings: &mut Vec<Diagnostic>) -> Result<Contents, Vec<Diagnostic>> {
+    let mut faults = Vec::new();
+    let (mut manifest, mut tools, mut sections) = (None, None, Vec::new());
+    for entry in &open.index().entries {
+        let bytes = match open.contents(entry) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                faults.append(&mut error.diagnostics());
+                continue;
+            }
+        };
+        match entry.role {
+            Role::Manifest => match package::parse(&bytes, &entry.path) {
+                Ok((parsed, mut told)) => {
+                    manifest = Some(parsed);
+                    warnings.append(&mut told);
+                }
+                Err(refused) => faults.append(&mut refused.diagnostics()),
+            },
+            Role::Tools => match ToolSet::from_json(&bytes) {
+                Ok(parsed) => tools = Some(parsed),
+                Err(refused) => faults.append(&mut refused.diagnostics()),
+            },
+            Role::Artifact => {
+                if let Some(target) = &entry.target {
+                    match precompile::inspect(&bytes, target) {
+                        Ok(parts) => sections.push((target.clone(), parts)),
+                        Err(wrong) => faults.push(not_artifact(entry, &wrong)),
+                    }
+                }
+            }
+            Role::Module | Role::Asset => {}
+        }
+    }
+    match (manifest, tools) {
+        (Some(manifest), Some(tools)) if faults.is_empty() => Ok(Contents { manifest, tools, sections }),
+        (manifest, _) => {
+            if faults.is_empty() {
+                let absent = if manifest.is_none() { bundle::MANIFEST } else { bundle::TOOLS };
+                let message = format!("`{absent}` is not in the index");
+                faults.push(Diagnostic::error(Code::BundleRoleAbsent, absent, message));
+            }
+            Err(faults)
+        }
+    }
+}
+
+/// An artifact that is as the index says, but was never one.
+fn not_artifact(entry: &Entry, wrong: &precompile::ArtifactError) -> Diagnostic {
+    let message = format!("`{}` is not an artifact: {}", shown(&entry.path), shown(&wrong.to_string()));
+    Diagnostic::error(Code::BundleContents, &entry.path, message).at(Place::file(&entry.path))
+}

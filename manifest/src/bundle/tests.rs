@@ -582,3 +582,35 @@ fn asset_paths_stay_below_their_directory() {
         IndexError::PathBelowFile { path: "package/empty/inside".into(), file: "package/empty".into() }
     );
 }
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn spoiled_bundles_never_panic(
+        changes in proptest::collection::vec((proptest::prelude::any::<u16>(), proptest::prelude::any::<u8>()), 1..8),
+        from_end in proptest::prelude::any::<bool>(),
+    ) {
+        let mut bytes = good_file();
+        for (at, value) in changes {
+            // The index is at the file's start, the headers that lead to everything at its end.
+            let near = usize::from(at) % 1_200;
+            let place = if from_end { bytes.len() - 1 - near } else { near };
+            bytes[place] = value;
+        }
+        if let Ok(bundle) = OpenBundle::open(bytes) {
+            for entry in &bundle.index().entries {
+                let _ = (bundle.contents(entry), bundle.stored_range(entry));
+            }
+        }
+    }
+
+    #[test]
+    fn any_text_is_an_index_or_an_error(text in ".{0,200}", change in 0..2_000_usize) {
+        let _ = Index::from_json(text.as_bytes());
+        let mut json = good().0.to_json();
+        let at = change % json.len();
+        json.splice(at..=at, text.bytes());
+        let _ = Index::from_json(&json);
+    }
+}

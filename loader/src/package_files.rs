@@ -85,3 +85,20 @@ fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     }
     fs::write(path, bytes).map_err(refused)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assets_become_files_and_go_again() {
+        let assets = [("a.txt", &b"a"[..]), ("sub/dir/b", b""), ("sub/é", b"e")];
+        let root = write(assets.into_iter()).unwrap();
+        for (name, contents) in assets {
+            assert_eq!(fs::read(root.path().join(name)).unwrap(), contents);
+        }
+        let path = root.path().to_owned();
+        drop(root);
+        assert!(!path.exists());
+    }
+}

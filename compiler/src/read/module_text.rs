@@ -2,26 +2,28 @@
 
 use std::path::Path;
 
-use subako_manifest::diagnostic::{Code, Diagnostic, Place};
+use subako_manifest::diagnostic::{Code, Diagnostic, Place, Refused};
 use subako_manifest::package::{MODULE_FILE, MODULE_TEXT_FILE};
 use subako_manifest::text::shown;
 
 /// The binary module of `text`; diagnostics call it `file`.
-pub(super) fn assemble(text: &[u8], file: &str) -> Result<Vec<u8>, Diagnostic> {
+pub(super) fn assemble(text: &[u8], file: &str) -> Result<Vec<u8>, Refused> {
     let refused = |message| Diagnostic::error(Code::TextInvalid, MODULE_TEXT_FILE, message);
     if text.starts_with(b"\0asm") {
         return Err(refused(format!("`{MODULE_TEXT_FILE}` is a binary module, not text"))
             .at(Place::file(file))
-            .hint(format!("name it `{MODULE_FILE}`")));
+            .hint(format!("name it `{MODULE_FILE}`"))
+            .into());
     }
-    let text = std::str::from_utf8(text).map_err(|error| {
+    let text = std::str::from_utf8(text).map_err(|error| -> Refused {
         refused(format!("`{MODULE_TEXT_FILE}` is not UTF-8 text"))
             .at(Place::file(file).at(error.valid_up_to() as u64))
+            .into()
     })?;
     wat::Parser::new().parse_str(Some(Path::new(MODULE_TEXT_FILE)), text).map_err(|error| {
         let (said, line, column) = parts(&error.to_string());
         let message = format!("`{MODULE_TEXT_FILE}` is not valid WebAssembly text: {}", shown(&said));
-        refused(message).at(Place { line, column, ..Place::file(file) })
+        refused(message).at(Place { line, column, ..Place::file(file) }).into()
     })
 }
 
@@ -47,7 +49,8 @@ mod tests {
     use super::*;
 
     fn refused(text: &[u8]) -> (String, Option<u64>, Option<u64>) {
-        let fault = assemble(text, "greet/module.wat").unwrap_err();
+        let Refused(faults) = assemble(text, "greet/module.wat").unwrap_err();
+        let [fault] = <[_; 1]>::try_from(faults).unwrap();
         let place = fault.place.unwrap();
         assert_eq!((fault.code, place.file.as_deref()), (Code::TextInvalid, Some("greet/module.wat")));
         (fault.message, place.line, place.column)

@@ -540,7 +540,7 @@ mod unix {
     fn what_cannot_be_read_is_the_environments() {
         let root = greet();
         let path = root.path().join("module.wasm");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
         match read(root.path(), &Limits::default()) {
             // A test that runs as root reads everything.
             Ok(upload) => assert_eq!(upload.module, MODULE),

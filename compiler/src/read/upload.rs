@@ -81,8 +81,8 @@ pub(super) fn assemble<Source>(
     let module = match given {
         Some(text) if module_name == MODULE_TEXT_FILE => match module_text::assemble(&text, &module_file) {
             Ok(module) => Some(module),
-            Err(fault) => {
-                faults.push(fault);
+            Err(refused) => {
+                faults.extend(refused.0);
                 None
             }
         },

@@ -23,8 +23,6 @@ pub const MODULE_TEXT_FILE: &str = "module.wat";
 /// Bytes of a manifest: several times what the three fields need. A choice of ours.
 pub const MAX_MANIFEST_BYTES: u64 = 64 * crate::limits::KIB;
 
-
-
 const RULE: &str = "a manifest is a JSON object with the fields `abi`, `name` and `description`, each once";
 const ABI_RULE: &str = "`abi` is the integer 1 (ABI 1, \"Checklist\")";
 const NAME_RULE: &str = "a package's name has 1 to 64 characters of `a`-`z`, `0`-`9`, `_`, `-`";

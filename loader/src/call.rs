@@ -173,17 +173,18 @@ pub fn run(
 ) -> Result<(Option<Cause>, String), Error> {
     let deadline = Arc::new(Deadline::starting_now(setup.time));
     let exchange = Arc::new(Mutex::new(Exchange::begin(client, Arc::clone(&deadline))));
-    let stderr = Arc::new(Mutex::new(StderrTail::new(setup.show_stderr)));
+    let stderr = Arc::new(Mutex::new(StderrTail::default()));
 
     let mut wasi = WasiCtxBuilder::new();
     // Files are read and written on the module's own thread: no pool of threads is started. A
     // preopen takes this as it is when the preopen is added.
     wasi.allow_blocking_current_thread(true);
-    let opened = setup.preopens.open(&mut wasi)?;
+    // Kept by this thread, which always comes back: a module's may hang.
+    let _opened = setup.preopens.open(&mut wasi)?;
     wasi.arg(&setup.package)
         .stdin(Stdin(Arc::clone(&exchange)))
         .stdout(Stdout(Arc::clone(&exchange)))
-        .stderr(Stderr(Arc::clone(&stderr)));
+        .stderr(Stderr { tail: Arc::clone(&stderr), live: setup.show_stderr });
     let host = CallHost {
         wasi: wasi.build_p1(),
         memory: MemoryLimit::new(setup.memory_bytes),
@@ -202,7 +203,6 @@ pub fn run(
             let (module, deadline) = (module.clone(), Arc::clone(&deadline));
             move || {
                 let ended = start_to_exit(&module, host, &exchange);
-                drop(opened);
                 // A caller that gave up is not there to be told.
                 let _ = sender.send(ended);
                 deadline.over();

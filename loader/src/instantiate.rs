@@ -64,6 +64,10 @@ pub fn instantiate(module: &MappedModule, host: CallHost) -> Result<Instance, (E
         Some(cause) => Err(cause.into()),
         None => Ok(UpdateDeadline::Continue(1)),
     });
+    // The epoch moves once, when the deadline passes: before this store was made, it moves no more.
+    if let Some(cause) = store.data().deadline.passed() {
+        return Err((Error::Engine(cause.into()), Box::new(store.into_data())));
+    }
     match link_and_instantiate(module, &mut store) {
         Ok(start) => Ok(Instance { store, start }),
         Err(error) => Err((error, Box::new(store.into_data()))),

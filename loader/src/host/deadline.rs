@@ -20,6 +20,8 @@ struct State {
     at: Instant,
     exiting: bool,
     paused_since: Option<Instant>,
+    /// It has passed and somebody was told: whatever moves it, it stays so.
+    passed: bool,
     over: bool,
 }
 
@@ -36,7 +38,7 @@ impl Deadline {
     /// A deadline `limit` from now.
     #[must_use]
     pub fn starting_now(limit: Duration) -> Self {
-        let state = State { at: far(limit), exiting: false, paused_since: None, over: false };
+        let state = State { at: far(limit), exiting: false, paused_since: None, passed: false, over: false };
         Self { limit, state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -73,7 +75,11 @@ impl Deadline {
     /// The time left; zero when the deadline has passed.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        locked(&self.state).at.saturating_duration_since(Instant::now())
+        let state = locked(&self.state);
+        match state.passed {
+            true => Duration::ZERO,
+            false => state.at.saturating_duration_since(Instant::now()),
+        }
     }
 
     /// What a call that has passed the deadline ended of.
@@ -100,6 +106,7 @@ impl Deadline {
                 None => state.at.saturating_duration_since(Instant::now()),
             };
             if left == Duration::ZERO {
+                state.passed = true;
                 return Waited::Passed;
             }
             state = self.wait_changed(state, left);
@@ -158,6 +165,9 @@ mod tests {
     fn waiting_ends_when_the_call_is_over_or_late() {
         let deadline = Deadline::starting_now(Duration::ZERO);
         assert_eq!(deadline.wait(), Waited::Passed);
+        assert!(deadline.passed().is_some());
+        // Nothing takes back what somebody was told.
+        deadline.stopped_during(|| ());
         assert!(deadline.passed().is_some());
         deadline.over();
         assert_eq!(deadline.wait(), Waited::Over);

@@ -82,11 +82,11 @@ functions! {
     file fd_filestat_get(fd: i32, out: i32);
     overlay fd_filestat_set_size(fd: i32, size: i64);
     file fd_filestat_set_times(fd: i32, atim: i64, mtim: i64, flags: i32);
-    file fd_pread(fd: i32, iovs: i32, iovs_len: i32, offset: i64, out: i32);
+    overlay fd_pread(fd: i32, iovs: i32, iovs_len: i32, offset: i64, out: i32);
     engine fd_prestat_dir_name(fd: i32, path: i32, path_len: i32);
     engine fd_prestat_get(fd: i32, out: i32);
     overlay fd_pwrite(fd: i32, iovs: i32, iovs_len: i32, offset: i64, out: i32);
-    file fd_read(fd: i32, iovs: i32, iovs_len: i32, out: i32);
+    overlay fd_read(fd: i32, iovs: i32, iovs_len: i32, out: i32);
     file fd_readdir(fd: i32, buf: i32, buf_len: i32, cookie: i64, out: i32);
     overlay fd_renumber(from: i32, to: i32);
     file fd_seek(fd: i32, offset: i64, whence: i32, out: i32);

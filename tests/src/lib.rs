@@ -10,6 +10,7 @@ pub mod fixture;
 pub mod package;
 pub mod programs;
 pub mod run;
+pub mod wasi_calls;
 pub mod zip_file;
 
 use std::path::{Path, PathBuf};

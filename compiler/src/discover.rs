@@ -8,7 +8,7 @@ mod questions;
 use subako_loader::call::{self, CallSetup, Conversation, Preopens};
 use subako_loader::map;
 use subako_loader::package_files;
-use subako_loader::verify::VerifiedArtifact;
+use subako_loader::verify::{ArtifactError, VerifiedArtifact};
 use subako_manifest::diagnostic::{Diagnostic, Explain, Place, Refused};
 use subako_manifest::limits;
 use subako_manifest::tool::ToolSet;
@@ -36,6 +36,9 @@ pub enum Error {
     /// The assets could not be put where the module can see them.
     #[error(transparent)]
     Assets(#[from] package_files::Error),
+    /// There is no memory for the artifact.
+    #[error(transparent)]
+    Artifact(#[from] ArtifactError),
     /// The artifact cannot be run on this machine.
     #[error(transparent)]
     Map(#[from] map::Error),
@@ -49,6 +52,7 @@ impl Explain for Error {
         match self {
             Self::Refused(refused) => refused.diagnostics(),
             Self::Assets(error) => error.diagnostics(),
+            Self::Artifact(error) => error.diagnostics(),
             Self::Map(error) => error.diagnostics(),
             Self::Call(error) => error.diagnostics(),
         }
@@ -79,7 +83,7 @@ pub fn discover(artifact: &Artifact, upload: &Upload) -> Result<Discovered, Erro
     // SAFETY: an `Artifact` is what this program's own child process has compiled, by the
     // settings that the loader's engine has, from a module that was checked.
     #[expect(unsafe_code, reason = "the one place where code runs that is in no bundle yet")]
-    let artifact = unsafe { VerifiedArtifact::built_here(artifact.bytes.clone(), artifact.target.clone()) };
+    let artifact = unsafe { VerifiedArtifact::built_here(&artifact.bytes, artifact.target.clone()) }?;
     let module = map::map(artifact)?;
     let next = Box::new(|results: &[_]| match questions::next(results) {
         Step::Ask(request) => Some(request),

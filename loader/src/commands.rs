@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use serde_json::json;
+use subako_loader::bundle_file::BundleFile;
 use subako_loader::call::{CallSetup, Preopens};
 use subako_loader::map::{MappedModule, map};
 use subako_loader::package_files;
@@ -115,7 +116,12 @@ fn print_json(value: &impl Serialize) -> Result<(), Stop> {
 
 /// Reads a file that the user named.
 fn read_file(path: &Path, absent: Code) -> Result<Vec<u8>, Stop> {
-    fs::read(path).map_err(|error| {
+    fs::read(path).map_err(unreadable(path, absent))
+}
+
+/// What is said of a file that cannot be read.
+fn unreadable(path: &Path, absent: Code) -> impl Fn(io::Error) -> Stop {
+    move |error| {
         let name = path.display().to_string();
         let code = if error.kind() == io::ErrorKind::NotFound { absent } else { Code::Io };
         let message = match error.kind() {
@@ -123,13 +129,13 @@ fn read_file(path: &Path, absent: Code) -> Result<Vec<u8>, Stop> {
             _ => format!("`{}` cannot be read: {error}", shown(&name)),
         };
         Stop::one(Diagnostic::error(code, name, message))
-    })
+    }
 }
 
 /// Opens the bundle and finds out who vouches for it.
-fn open(source: &Source) -> Result<VerifiedBundle<Vec<u8>>, Stop> {
-    let bytes = read_file(&source.bundle, Code::BundleAbsent)?;
-    let bundle = OpenBundle::open(bytes).map_err(|error| in_file(&error, &source.bundle))?;
+fn open(source: &Source) -> Result<VerifiedBundle<BundleFile>, Stop> {
+    let file = BundleFile::open(&source.bundle).map_err(unreadable(&source.bundle, Code::BundleAbsent))?;
+    let bundle = OpenBundle::open(file).map_err(|error| in_file(&error, &source.bundle))?;
     let trust = if source.allow_unsigned { Trust::AllowUnsigned } else { Trust::Signed };
     let bundle = verify(bundle, trust).map_err(|error| in_file(&error, &source.bundle))?;
     if source.allow_unsigned {
@@ -153,7 +159,7 @@ fn in_file(error: &impl Explain, file: &Path) -> Stop {
 
 /// Picks the artifact for this host and loads it.
 fn load(
-    bundle: &VerifiedBundle<Vec<u8>>,
+    bundle: &VerifiedBundle<BundleFile>,
     source: &Source,
     target: Option<&Target>,
     verbose: bool,
@@ -178,7 +184,7 @@ struct Prepared {
     _volume: Option<TempDir>,
 }
 
-fn prepare(bundle: &VerifiedBundle<Vec<u8>>, source: &Source, bounds: &Bounds) -> Result<Prepared, Stop> {
+fn prepare(bundle: &VerifiedBundle<BundleFile>, source: &Source, bounds: &Bounds) -> Result<Prepared, Stop> {
     let package = package_files::unpack(bundle).map_err(|error| in_file(&error, &source.bundle))?;
     let (volume_tmp, volume) = match &bounds.volume_tmp {
         Some(dir) => (dir.clone(), None),

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use subako_loader::answer::CallToolResult;
+use subako_loader::bundle_file::BundleFile;
 use subako_loader::call::call_tool;
 use subako_loader::outcome::{Cause, Crash, Outcome};
 use subako_loader::render::{Shown, Volume, render};
@@ -61,7 +62,7 @@ fn arguments(given: &str) -> Result<Map<String, Value>, Stop> {
 
 /// Refuses a tool that the bundle does not have. The tools are read only for a name that no tool
 /// can have or when somebody looks, so that a call touches what it needs.
-fn check_tool(args: &Call, bundle: &VerifiedBundle<Vec<u8>>) -> Result<(), Stop> {
+fn check_tool(args: &Call, bundle: &VerifiedBundle<BundleFile>) -> Result<(), Stop> {
     let Some(entry) = bundle.index().entries.iter().find(|entry| entry.path == TOOLS) else {
         return Ok(());
     };

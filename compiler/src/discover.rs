@@ -65,12 +65,11 @@ impl Explain for Error {
 /// When the module crashes or answers wrongly, with the end of its stderr; when its tools break
 /// a rule, with all that do; when the machine fails.
 pub fn discover(artifact: &Artifact, upload: &Upload) -> Result<Discovered, Error> {
-    let package = match upload.assets.is_empty() {
+    let assets: Vec<(&str, &[u8])> =
+        upload.assets.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).collect();
+    let package = match assets.is_empty() {
         true => None,
-        false => {
-            let assets = upload.assets.iter();
-            Some(package_files::write(assets.map(|(path, bytes)| (path.as_str(), bytes.as_slice())))?)
-        }
+        false => Some(package_files::write(&assets)?),
     };
     let setup = CallSetup {
         time: limits::DISCOVERY_TIME,

@@ -76,7 +76,7 @@ impl BundleFile {
 
 /// Whether root and the user that this process runs as are the only ones who may write a file.
 #[cfg(unix)]
-fn only_we_may_write(metadata: &Metadata) -> bool {
+pub(crate) fn only_we_may_write(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     let owner = metadata.uid();
     (owner == 0 || owner == rustix::process::geteuid().as_raw()) && metadata.mode() & 0o022 == 0
@@ -84,7 +84,7 @@ fn only_we_may_write(metadata: &Metadata) -> bool {
 
 /// Elsewhere that is not known.
 #[cfg(not(unix))]
-fn only_we_may_write(_metadata: &Metadata) -> bool {
+pub(crate) fn only_we_may_write(_metadata: &Metadata) -> bool {
     false
 }
 

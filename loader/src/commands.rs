@@ -1,8 +1,11 @@
 //! A file for each command: what was typed becomes what is meant, the library does the work, and
 //! the result is printed. Here is what they share.
 
+mod cache;
 mod call;
 mod exec;
+mod install;
+mod program;
 mod tools;
 
 use std::fs;
@@ -12,19 +15,13 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use serde_json::json;
-use subako_loader::bundle_file::BundleFile;
 use subako_loader::call::{CallSetup, Preopens};
-use subako_loader::map::{MappedModule, map};
-use subako_loader::package_files;
-use subako_loader::pick::{HostCpu, pick};
-use subako_loader::verify::{Trust, VerifiedBundle, verify};
-use subako_manifest::bundle::OpenBundle;
-use subako_manifest::diagnostic::{Blame, Code, Diagnostic, Explain, Place, blame};
-use subako_manifest::target::Target;
+use subako_manifest::diagnostic::{Blame, Code, Diagnostic, Explain, blame};
 use subako_manifest::text::shown;
 use tempfile::TempDir;
 
-use crate::args::{Args, Bounds, Command, Format, Source};
+use crate::args::{Args, Bounds, Command, Format};
+use program::Program;
 
 /// The exit statuses that are not a matter of blame (design, "Command lines").
 const ANSWERED: u8 = 0;
@@ -37,6 +34,8 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Command::Tools(tools) => (tools::run(tools), tools.shared.format),
         Command::Call(call) => (call::run(call), call.shared.format),
         Command::Exec(exec) => (exec::run(exec), Format::Text),
+        Command::Install(install) => (install::run(install), install.shared.format),
+        Command::Cache(cache) => (cache::run(cache), cache.format),
     };
     let status = match ended {
         Ok(status) => status,
@@ -132,60 +131,13 @@ fn unreadable(path: &Path, absent: Code) -> impl Fn(io::Error) -> Stop {
     }
 }
 
-/// Opens the bundle and finds out who vouches for it.
-fn open(source: &Source) -> Result<VerifiedBundle<BundleFile>, Stop> {
-    let file = BundleFile::open(&source.bundle).map_err(unreadable(&source.bundle, Code::BundleAbsent))?;
-    let bundle = OpenBundle::open(file).map_err(|error| in_file(&error, &source.bundle))?;
-    let trust = if source.allow_unsigned { Trust::AllowUnsigned } else { Trust::Signed };
-    let bundle = verify(bundle, trust).map_err(|error| in_file(&error, &source.bundle))?;
-    if source.allow_unsigned {
-        say(&format!("warning: `{}` runs unsigned, as --allow-unsigned asks", source.bundle.display()));
-    }
-    Ok(bundle)
-}
-
-/// The diagnostics of an error, with the file that they are about.
-fn in_file(error: &impl Explain, file: &Path) -> Stop {
-    let mut diagnostics = error.diagnostics();
-    for diagnostic in &mut diagnostics {
-        let place = diagnostic.place.get_or_insert_with(Place::default);
-        place.file = Some(match place.file.take() {
-            Some(entry) => format!("{}: {entry}", file.display()),
-            None => file.display().to_string(),
-        });
-    }
-    Stop::Refused(diagnostics)
-}
-
-/// Picks the artifact for this host and loads it.
-fn load(
-    bundle: &VerifiedBundle<BundleFile>,
-    source: &Source,
-    target: Option<&Target>,
-    verbose: bool,
-) -> Result<MappedModule, Stop> {
-    let host = HostCpu::detect();
-    let pick = pick(bundle.index(), &host, target).map_err(|error| in_file(&error, &source.bundle))?;
-    if verbose {
-        say(&format!("this host is {host}"));
-        for (target, reason) in pick.passed_over() {
-            say(&format!("passed over: {target}: {reason}"));
-        }
-        say(&format!("runs: {} of bundle {}", pick.target(), bundle.digest()));
-    }
-    let artifact = bundle.artifact(&pick).map_err(|error| in_file(&error, &source.bundle))?;
-    map(artifact).map_err(|error| in_file(&error, &source.bundle))
-}
-
-/// What a call is given, and the directories that were made for it.
+/// What a call is given, and the directory that was made for it.
 struct Prepared {
     setup: CallSetup,
-    _package: Option<TempDir>,
     _volume: Option<TempDir>,
 }
 
-fn prepare(bundle: &VerifiedBundle<BundleFile>, source: &Source, bounds: &Bounds) -> Result<Prepared, Stop> {
-    let package = package_files::unpack(bundle).map_err(|error| in_file(&error, &source.bundle))?;
+fn prepare(program: &Program, bounds: &Bounds) -> Result<Prepared, Stop> {
     let (volume_tmp, volume) = match &bounds.volume_tmp {
         Some(dir) => (dir.clone(), None),
         None => {
@@ -204,17 +156,17 @@ fn prepare(bundle: &VerifiedBundle<BundleFile>, source: &Source, bounds: &Bounds
         }
     };
     let setup = CallSetup {
-        package: bundle.index().package.clone(),
+        package: program.package.clone(),
         time: bounds.timeout.0,
         memory_bytes: bounds.memory.bytes(),
         write_budget_bytes: bounds.write_budget.bytes(),
         preopens: Preopens {
             volume_tmp: Some(volume_tmp),
             volume_data: bounds.volume_data.clone(),
-            package: package.as_ref().map(|dir| dir.path().to_owned()),
+            package: program.assets.as_ref().map(|assets| assets.path().to_owned()),
             skills: bounds.skills.clone(),
         },
         show_stderr: bounds.stderr,
     };
-    Ok(Prepared { setup, _package: package, _volume: volume })
+    Ok(Prepared { setup, _volume: volume })
 }

@@ -6,6 +6,7 @@
 
 pub mod answer;
 pub mod bundle_file;
+pub mod cache;
 pub mod call;
 pub mod engine;
 pub mod host;

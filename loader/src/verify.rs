@@ -84,6 +84,12 @@ impl<B: AsRef<[u8]>> VerifiedBundle<B> {
         self.bundle.digest()
     }
 
+    /// The ids of the trusted keys that signed it; none where the user vouches for it.
+    #[must_use]
+    pub fn signed_by(&self) -> &[String] {
+        &[]
+    }
+
     /// An entry's bytes, compared with the index.
     ///
     /// # Errors
@@ -101,6 +107,16 @@ impl VerifiedBundle<BundleFile> {
     ///
     /// Its bytes are not what the index says, or there is no memory for them.
     pub fn artifact(&self, pick: &Pick) -> Result<VerifiedArtifact, ArtifactError> {
+        let memory = self.artifact_bytes(pick)?;
+        Ok(VerifiedArtifact { image: Image::Memory(memory), target: pick.target().clone() })
+    }
+
+    /// The bytes of the picked artifact, in memory of their own and compared with the index there.
+    ///
+    /// # Errors
+    ///
+    /// As [`VerifiedBundle::artifact`].
+    pub(crate) fn artifact_bytes(&self, pick: &Pick) -> Result<Memory, ArtifactError> {
         let entry = pick.entry();
         let range = self.bundle.stored_range(entry)?;
         let memory = self.bundle.source().private(range).map_err(ArtifactError::Memory)?;
@@ -109,7 +125,7 @@ impl VerifiedBundle<BundleFile> {
             let path = entry.path.clone();
             return Err(bundle::Error::Digest { path, found, expected: entry.digest }.into());
         }
-        Ok(VerifiedArtifact { image: Image::Memory(memory), target: pick.target().clone() })
+        Ok(memory)
     }
 }
 
@@ -149,6 +165,12 @@ pub(crate) enum Image {
 }
 
 impl VerifiedArtifact {
+    /// An artifact in the cache, which took it from a [`VerifiedBundle`] and which nobody but this
+    /// user and root may write.
+    pub(crate) fn installed(file: File, target: Target) -> Self {
+        Self { image: Image::File(file), target }
+    }
+
     /// An artifact that this process has compiled itself.
     ///
     /// # Errors

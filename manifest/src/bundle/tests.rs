@@ -125,6 +125,7 @@ fn good() -> (Index, Vec<Part>) {
         },
         upload: Digest::of(b"upload"),
         imports: vec!["wasi_snapshot_preview1.fd_read".into(), "wasi_snapshot_preview1.fd_write".into()],
+        tools: vec!["greet".into()],
         entries: contents.iter().map(|(path, role, bytes)| entry(path, *role, bytes)).collect(),
     };
     let parts = contents

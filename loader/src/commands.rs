@@ -180,6 +180,15 @@ fn interrupt() -> Result<Arc<AtomicUsize>, Stop> {
     Ok(came)
 }
 
+/// A fresh directory that only this user can enter: what a module writes is its caller's.
+fn made_for_us(prefix: &str) -> tempfile::Builder<'_, '_> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder
+}
+
 /// What a call is given, and the directory that was made for it.
 struct Prepared {
     setup: CallSetup,
@@ -196,7 +205,7 @@ fn prepare(program: &Program, bounds: &Bounds) -> Result<Prepared, Stop> {
     let (volume_tmp, volume) = match &bounds.volume_tmp {
         Some(dir) => (dir.clone(), None),
         None => {
-            let volume = tempfile::Builder::new().prefix("subako-volume-").tempdir().map_err(|error| {
+            let volume = made_for_us("subako-volume-").tempdir().map_err(|error| {
                 let place = std::env::temp_dir().display().to_string();
                 let message = format!("`{place}` has no room for a volume: {error}");
                 Stop::one(Diagnostic::error(Code::Io, place, message))

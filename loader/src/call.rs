@@ -2,7 +2,7 @@
 //! end").
 
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -201,18 +201,15 @@ pub fn run(
         stderr: Arc::clone(&stderr),
     };
 
-    let (sender, receiver) = mpsc::channel();
-    thread::Builder::new()
+    let module_thread = thread::Builder::new()
         .name("module".to_owned())
         // The module's own stack, and room for the host's frames above it.
         .stack_size(crate::engine::WASM_STACK_BYTES + 2 * limits::MIB as usize)
         .spawn({
             let (module, deadline) = (module.clone(), Arc::clone(&deadline));
             move || {
-                let ended = start_to_exit(&module, host, &exchange);
-                // A caller that gave up is not there to be told.
-                let _ = sender.send(ended);
-                deadline.over();
+                let _over = Over(deadline);
+                start_to_exit(&module, host, &exchange)
             }
         })
         .map_err(Error::Thread)?;
@@ -229,11 +226,12 @@ pub fn run(
             _ => return Ok((Some(deadline.cause()), locked(&stderr).text())),
         }
     }
-    let cause = match receiver.recv() {
+    // Nothing of the call is left when it is told how it ended.
+    let cause = match module_thread.join() {
         Ok(Ok(())) => None,
         Ok(Err(Broken::Crash(cause))) => Some(cause),
         Ok(Err(Broken::Refused(error))) => return Err(error.into()),
-        Err(gone) => return Err(Error::Thread(std::io::Error::other(gone))),
+        Err(_panic) => return Err(Error::Thread(std::io::Error::other("it panicked"))),
     };
     let stderr_tail = locked(&stderr).text();
     Ok((cause, stderr_tail))
@@ -243,6 +241,15 @@ pub fn run(
 /// call, or when its host call ends.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// Ends the wait for the module's thread, also when that thread panics.
+struct Over(Arc<Deadline>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.over();
+    }
+}
+
 enum Broken {
     Crash(Cause),
     Refused(instantiate::Error),
@@ -251,7 +258,7 @@ enum Broken {
 fn start_to_exit(module: &MappedModule, host: CallHost, exchange: &Mutex<Exchange>) -> Result<(), Broken> {
     let (ended, host) = match instantiate(module, host) {
         Ok(mut instance) => (instance.start(), Box::new(instance.store.into_data())),
-        Err((instantiate::Error::Engine(error), host)) if is_the_modules_doing(&error) => (Err(error), host),
+        Err((instantiate::Error::Engine(error), host)) if instantiate::is_the_modules_doing(&error) => (Err(error), host),
         Err((error, _)) => return Err(Broken::Refused(error)),
     };
     let judged = match ended {
@@ -272,11 +279,6 @@ fn start_to_exit(module: &MappedModule, host: CallHost, exchange: &Mutex<Exchang
             false => Broken::Crash(cause),
         }
     })
-}
-
-/// Whether an error of instantiation came out of the module's own start section.
-fn is_the_modules_doing(error: &wasmtime::Error) -> bool {
-    error.is::<I32Exit>() || error.is::<Cause>() || error.is::<wasmtime::Trap>()
 }
 
 /// The cause behind what ended a module's code.

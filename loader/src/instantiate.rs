@@ -1,11 +1,14 @@
 //! A fresh store and a fresh instance for each call: nothing is carried over.
 
 use subako_manifest::abi::{HTTP_MODULE, MEMORY_EXPORT, START_EXPORT, WASI_MODULE};
+use subako_manifest::limits;
 use subako_manifest::text::{grouped, shown};
 use wasmtime::{ExternType, Linker, Store, TypedFunc, UpdateDeadline};
+use wasmtime_wasi::I32Exit;
 
 use crate::host::{CallHost, http, wasi};
 use crate::map::MappedModule;
+use crate::outcome::Cause;
 
 /// A module that is ready to start.
 pub struct Instance {
@@ -36,6 +39,16 @@ pub enum Error {
         minimum: u64,
         /// Bytes allowed.
         limit: u64,
+    },
+    /// One of its tables is larger at its start than a table may ever be.
+    #[error(
+        "a table starts with {} elements, at most {} are allowed",
+        grouped(*.minimum),
+        grouped(limits::MAX_TABLE_ELEMENTS)
+    )]
+    TableMinimum {
+        /// Elements of the table at its start.
+        minimum: u64,
     },
     /// It imports something that the host does not have; `check` refuses such a module.
     #[error("`{}.{}` is not provided", shown(.module), shown(.field))]
@@ -101,8 +114,19 @@ fn link_and_instantiate(
             });
         }
     }
-    let instance = linker.instantiate(&mut *store, module.module())?;
+    let instance = linker.instantiate(&mut *store, module.module()).map_err(|error| {
+        // A start section that grows a table gets an answer, and goes on or traps.
+        match store.data().memory.refused_table() {
+            Some(minimum) if !is_the_modules_doing(&error) => Error::TableMinimum { minimum },
+            _ => Error::Engine(error),
+        }
+    })?;
     Ok(instance.get_typed_func(&mut *store, START_EXPORT)?)
+}
+
+/// Whether an error of instantiation came out of the module's own start section.
+pub(crate) fn is_the_modules_doing(error: &wasmtime::Error) -> bool {
+    error.is::<I32Exit>() || error.is::<Cause>() || error.is::<wasmtime::Trap>()
 }
 
 #[cfg(test)]

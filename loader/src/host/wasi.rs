@@ -94,7 +94,7 @@ functions! {
     engine fd_tell(fd: i32, out: i32);
     overlay fd_write(fd: i32, iovs: i32, iovs_len: i32, out: i32);
     file path_create_directory(fd: i32, path: i32, path_len: i32);
-    file path_filestat_get(fd: i32, flags: i32, path: i32, path_len: i32, out: i32);
+    overlay path_filestat_get(fd: i32, flags: i32, path: i32, path_len: i32, out: i32);
     file path_filestat_set_times(
         fd: i32, flags: i32, path: i32, path_len: i32, atim: i64, mtim: i64, set: i32
     );
@@ -106,7 +106,7 @@ functions! {
         fdflags: i32, out: i32
     );
     file path_readlink(fd: i32, path: i32, path_len: i32, buf: i32, buf_len: i32, out: i32);
-    file path_remove_directory(fd: i32, path: i32, path_len: i32);
+    overlay path_remove_directory(fd: i32, path: i32, path_len: i32);
     file path_rename(
         old_fd: i32, old_path: i32, old_len: i32, new_fd: i32, new_path: i32, new_len: i32
     );

@@ -41,7 +41,7 @@ fn no_file_however_a_call_ends() {
         // The module's thread never comes back.
         ("open f /volume/data fifo r", &["--timeout", "1s"], 4),
         ("preopens", &["--memory", "64KiB"], 3),
-        ("preopens", &["--skill", "absent=/no/such/directory"], 3),
+        ("preopens", &["--skill", "absent=/no/such/directory"], 2),
     ] {
         let ended = call(script, more).exits(code);
         assert_eq!(names(&temporary), [] as [String; 0], "{ended}");

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use wasmtime_wasi::p1::types::{
-    Ciovec, Errno, Fd, Fdflags, Filetype, Rights, Size, Subclockflags, Subscription, SubscriptionU,
+    Ciovec, Errno, Fd, Fdflags, Filetype, Lookupflags, Rights, Size, Subclockflags, Subscription, SubscriptionU,
 };
 use wasmtime_wasi::p1::wasi_snapshot_preview1::{self as preview1, WasiSnapshotPreview1 as _};
 use wiggle::{GuestMemory, GuestPtr};
@@ -143,6 +143,46 @@ pub(super) fn fd_filestat_set_size(
         host.write_budget.spend(growth);
     }
     Ok(answer)
+}
+
+/// A symbolic link with a slash after it is the directory that it leads to, as in POSIX; the engine
+/// would drop the slash.
+pub(super) fn path_filestat_get(
+    host: &mut CallHost,
+    memory: &mut GuestMemory<'_>,
+    fd: i32,
+    flags: i32,
+    path: i32,
+    path_len: i32,
+    out: i32,
+) -> Answer {
+    let follow = match without_slashes(memory, path, path_len) < path_len {
+        true => Lookupflags::SYMLINK_FOLLOW.bits().cast_signed(),
+        false => 0,
+    };
+    at_once(preview1::path_filestat_get(&mut host.wasi, memory, fd, flags | follow, path, path_len, out))?
+}
+
+/// A directory may be named with a slash after it, as in POSIX; the engine would refuse that.
+pub(super) fn path_remove_directory(
+    host: &mut CallHost,
+    memory: &mut GuestMemory<'_>,
+    fd: i32,
+    path: i32,
+    path_len: i32,
+) -> Answer {
+    let path_len = without_slashes(memory, path, path_len);
+    at_once(preview1::path_remove_directory(&mut host.wasi, memory, fd, path, path_len))?
+}
+
+/// The length of a path without the slashes at its end; a path of slashes alone keeps them.
+fn without_slashes(memory: &GuestMemory<'_>, path: i32, path_len: i32) -> i32 {
+    let bytes = GuestPtr::<[u8]>::new((path.cast_unsigned(), path_len.cast_unsigned()));
+    let Ok(bytes) = memory.as_cow(bytes) else { return path_len };
+    match bytes.iter().rposition(|byte| *byte != b'/') {
+        Some(last) => i32::try_from(last + 1).unwrap_or(path_len),
+        None => path_len,
+    }
 }
 
 /// Fills the module's own memory, where the engine would first allocate as much as it asks for.

@@ -258,7 +258,9 @@ enum Broken {
 fn start_to_exit(module: &MappedModule, host: CallHost, exchange: &Mutex<Exchange>) -> Result<(), Broken> {
     let (ended, host) = match instantiate(module, host) {
         Ok(mut instance) => (instance.start(), Box::new(instance.store.into_data())),
-        Err((instantiate::Error::Engine(error), host)) if instantiate::is_the_modules_doing(&error) => (Err(error), host),
+        Err((instantiate::Error::Engine(error), host)) if instantiate::is_the_modules_doing(&error) => {
+            (Err(error), host)
+        }
         Err((error, _)) => return Err(Broken::Refused(error)),
     };
     let judged = match ended {

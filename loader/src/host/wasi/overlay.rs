@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use wasmtime_wasi::p1::types::{
-    Ciovec, Errno, Fd, Fdflags, Filetype, Lookupflags, Rights, Size, Subclockflags, Subscription, SubscriptionU,
+    Ciovec, Errno, Fd, Fdflags, Filetype, Lookupflags, Rights, Size, Subclockflags, Subscription,
+    SubscriptionU,
 };
 use wasmtime_wasi::p1::wasi_snapshot_preview1::{self as preview1, WasiSnapshotPreview1 as _};
 use wiggle::{GuestMemory, GuestPtr};

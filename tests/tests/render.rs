@@ -38,7 +38,7 @@ fn check(script: &str, block: &Value, expected: &Value) {
 #[track_caller]
 fn check_in(volume: &Path, script: &str, block: &Value, expected: &Value) {
     if let Some(found) = rendered(script, &json!([block]), volume) {
-        assert_eq!(found, [expected.clone()], "{block}");
+        assert_eq!(found, std::slice::from_ref(expected), "{block}");
     }
 }
 
@@ -160,7 +160,7 @@ fn a_link_that_leads_out_is_a_note() {
 #[test]
 fn a_link_to_no_image_is_a_note() {
     let volume = tempfile::tempdir().expect("there is room for a folder");
-    Run::of(Command::new("mkfifo").arg(volume.path().join("fifo"))).exits(0);
+    let _ = Run::of(Command::new("mkfifo").arg(volume.path().join("fifo"))).exits(0);
     for (script, uri, words) in [
         ("", "volume:///tmp/absent.png", "no such file"),
         ("mkdir /volume/tmp dir", "volume:///tmp/dir", "not a regular file"),

@@ -98,7 +98,7 @@ functions! {
     file path_filestat_set_times(
         fd: i32, flags: i32, path: i32, path_len: i32, atim: i64, mtim: i64, set: i32
     );
-    file path_link(
+    overlay path_link(
         old_fd: i32, old_flags: i32, old_path: i32, old_len: i32, new_fd: i32, new_path: i32, new_len: i32
     );
     file path_open(
@@ -107,7 +107,7 @@ functions! {
     );
     file path_readlink(fd: i32, path: i32, path_len: i32, buf: i32, buf_len: i32, out: i32);
     overlay path_remove_directory(fd: i32, path: i32, path_len: i32);
-    file path_rename(
+    overlay path_rename(
         old_fd: i32, old_path: i32, old_len: i32, new_fd: i32, new_path: i32, new_len: i32
     );
     file path_symlink(old_path: i32, old_len: i32, fd: i32, new_path: i32, new_len: i32);

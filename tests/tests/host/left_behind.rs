@@ -22,7 +22,7 @@ fn no_file_however_a_call_ends() {
     let guest = guest!();
     let bundle = guest.package().with("a.txt", "a").build();
     let volume = Volume::new();
-    Run::of(Command::new("mkfifo").arg(volume.tmp().join("fifo"))).exits(0);
+    let _ = Run::of(Command::new("mkfifo").arg(volume.tmp().join("fifo"))).exits(0);
     let temporary = volume.root.path().join("temporary");
     fs::create_dir(&temporary).expect("the folder is ours");
     let skill = format!("s={}", text(&volume.outside()));

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
 
 use subako_tests::wasi_calls::run;
@@ -483,6 +483,29 @@ fn times_that_contradict_each_other() {
          path_times /volume/tmp f 0 0 mM => inval
          path_times /volume/tmp f 0 0 aA => inval
          path_stat /volume/tmp f - => ok file 1 1",
+    );
+}
+
+/// A rename or a hard link to another file system answers `EXDEV`, upon which programs copy. Where
+/// this machine has no second one, there is nothing to see.
+#[test]
+fn other_file_systems() {
+    let guest = guest!();
+    let volume = Volume::new();
+    let device = |path: &Path| fs::metadata(path).ok().map(|meta| meta.dev());
+    let Ok(other) = tempfile::tempdir_in("/dev/shm") else { return };
+    if device(other.path()) == device(&volume.tmp()) {
+        return;
+    }
+    let mut flags = volume.flags();
+    flags.extend(["--volume-data".to_owned(), super::text(other.path())]);
+    check(
+        &guest.bundle,
+        &flags,
+        "put /volume/tmp a x cw => ok
+         rename /volume/tmp a /volume/data a => xdev
+         link /volume/tmp a /volume/data a - => xdev
+         rename /volume/tmp a /volume/tmp b => ok",
     );
 }
 

@@ -176,6 +176,51 @@ pub(super) fn path_remove_directory(
     at_once(preview1::path_remove_directory(&mut host.wasi, memory, fd, path, path_len))?
 }
 
+#[expect(clippy::too_many_arguments, reason = "the signature is WASI's")]
+pub(super) fn path_link(
+    host: &mut CallHost,
+    memory: &mut GuestMemory<'_>,
+    old_fd: i32,
+    old_flags: i32,
+    old_path: i32,
+    old_len: i32,
+    new_fd: i32,
+    new_path: i32,
+    new_len: i32,
+) -> Answer {
+    let wasi = &mut host.wasi;
+    across(at_once(preview1::path_link(
+        wasi, memory, old_fd, old_flags, old_path, old_len, new_fd, new_path, new_len,
+    ))??)
+}
+
+#[expect(clippy::too_many_arguments, reason = "the signature is WASI's")]
+pub(super) fn path_rename(
+    host: &mut CallHost,
+    memory: &mut GuestMemory<'_>,
+    old_fd: i32,
+    old_path: i32,
+    old_len: i32,
+    new_fd: i32,
+    new_path: i32,
+    new_len: i32,
+) -> Answer {
+    let wasi = &mut host.wasi;
+    across(at_once(preview1::path_rename(
+        wasi, memory, old_fd, old_path, old_len, new_fd, new_path, new_len,
+    ))??)
+}
+
+/// The directories of a volume may be on two file systems. The engine has no word for `EXDEV` and
+/// says `EIO`; programs that move files copy them for the first and give up for the second. A disk
+/// that fails fails again in the copy.
+fn across(answer: i32) -> Answer {
+    match answer == i32::from(Errno::Io as u16) {
+        true => errno(Errno::Xdev),
+        false => Ok(answer),
+    }
+}
+
 /// The length of a path without the slashes at its end; a path of slashes alone keeps them.
 fn without_slashes(memory: &GuestMemory<'_>, path: i32, path_len: i32) -> i32 {
     let bytes = GuestPtr::<[u8]>::new((path.cast_unsigned(), path_len.cast_unsigned()));

@@ -158,6 +158,9 @@ pub(crate) struct Call {
     /// As JSON, also what the model would read
     #[arg(long)]
     pub(crate) render: bool,
+    /// Say on stderr how long each step took
+    #[arg(long)]
+    pub(crate) timings: bool,
     #[command(flatten)]
     pub(crate) bounds: Bounds,
     #[command(flatten)]

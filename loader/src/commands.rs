@@ -29,10 +29,12 @@ const ANSWERED_IS_ERROR: u8 = 1;
 const CRASHED: u8 = 4;
 
 /// Runs a command to its end and gives the program's exit status.
-pub(crate) fn run(args: &Args) -> ExitCode {
+///
+/// `started` is when the program was, in nanoseconds of the monotonic clock.
+pub(crate) fn run(args: &Args, started: i128) -> ExitCode {
     let (ended, format) = match &args.command {
         Command::Tools(tools) => (tools::run(tools), tools.shared.format),
-        Command::Call(call) => (call::run(call), call.shared.format),
+        Command::Call(call) => (call::timed(call, started), call.shared.format),
         Command::Exec(exec) => (exec::run(exec), Format::Text),
         Command::Install(install) => (install::run(install), install.shared.format),
         Command::Cache(cache) => (cache::run(cache), cache.format),

@@ -21,6 +21,7 @@ use subako_manifest::target::Target;
 use wasmtime::{Config, CustomCodeMemory, Engine, Module};
 
 use crate::engine;
+use crate::timings;
 use crate::verify::{Image, VerifiedArtifact};
 
 /// A module whose native code is in memory, ready to be instantiated any number of times.
@@ -84,7 +85,9 @@ pub fn map(artifact: VerifiedArtifact) -> Result<MappedModule, Error> {
     let VerifiedArtifact { image, target } = artifact;
     let mut config = engine::config(&target);
     let start = |config: &Config| {
-        Engine::new(config).map_err(|source| Error::Engine { target: target.clone(), source })
+        let engine = Engine::new(config).map_err(|source| Error::Engine { target: target.clone(), source });
+        timings::mark("engine");
+        engine
     };
     // SAFETY: in each case the engine trusts the bytes to be what its own compiler made. They are:
     // a `VerifiedArtifact` exists only for bytes that its maker vouches for (`built_here`) or

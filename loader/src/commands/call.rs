@@ -55,7 +55,7 @@ fn run(args: &Call) -> Result<u8, Stop> {
     let prepared = prepare(&program, &args.bounds)?;
     timings::mark("volume");
     let outcome = call_tool(&program.module, &prepared.setup, &args.tool, arguments)?;
-    timings::mark("module's exit");
+    timings::mark("hand over");
     let told = match outcome {
         Outcome::Answered(answer) => tell_answer(args, &answer, &prepared),
         Outcome::Crashed(crash) => tell_crash(args.shared.format, &crash),

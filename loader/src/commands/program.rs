@@ -95,7 +95,7 @@ fn open_installed(source: &Source, reference: &Reference) -> Result<Opened, Stop
 }
 
 fn warn_of_unsigned(name: &str) {
-    say(&format!("warning: `{}` runs unsigned, as --allow-unsigned asks", shown(name)));
+    say(&format!("warning: `{}` is not signed, which --allow-unsigned accepts", shown(name)));
 }
 
 /// An installed bundle's reference, where the user gave one.

@@ -223,9 +223,10 @@ codes! {
     CacheOtherCpu = "E0918", Input, "the bundle is installed for another CPU";
     EngineStart = "E0920", Environment, "the engine cannot start on this machine";
     CallThread = "E0921", Environment, "a call's thread cannot run";
-    PreopenAbsent = "E0922", Environment, "a directory for the module cannot be opened";
+    PreopenAbsent = "E0922", Usage, "a directory for the module cannot be opened";
     CacheShared = "E0923", Environment, "a part of the cache may be written by others";
     CacheAbsent = "E0924", Usage, "there is no place for the cache";
+    Interrupted = "E0925", Environment, "the call is interrupted";
 }
 
 impl Serialize for Code {

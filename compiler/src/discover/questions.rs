@@ -118,7 +118,7 @@ fn listed(pages: &[Box<RawValue>]) -> Result<Step, Box<Diagnostic>> {
                 .hint("list more tools on each page")
                 .into());
         }
-        params = params.with_text("cursor", &cursor);
+        params = Params::default().with_text("cursor", &cursor);
     }
     Ok(Step::Ask(Request { method: LIST, params }))
 }

@@ -64,6 +64,7 @@ codes! {
     EntryNormalization = "E0122", Input, "two names in the package differ only by Unicode normalization";
     EntryFileAndDirectory = "E0123", Input, "a name in the package is a file and a directory";
     DirectoryContents = "E0124", Input, "a directory entry of the zip has contents";
+    PackageBundle = "E0125", Input, "the package is a bundle";
     FilesLimit = "E0130", Input, "the package has too many files";
     FileBytesLimit = "E0131", Input, "a file of the package is too large";
     TotalBytesLimit = "E0132", Input, "the files of the package are too large together";

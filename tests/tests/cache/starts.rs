@@ -144,6 +144,51 @@ fn writable_and_shared(line: &str) -> bool {
     modes.contains('w') && modes.ends_with('s')
 }
 
+/// From the cache, a start reads and touches what the call uses: data that no call reads costs
+/// nothing, however much of it there is.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_start_does_not_grow_with_the_artifact() {
+    let text = fs::read_to_string(example("hello").join("module.wat")).expect("the example is there");
+    let start = "(func (export \"_start\")";
+    let bytes = 24 << 20;
+    let padding = format!(
+        "(data $padding \"{}\")
+         (func $read_padding
+           (if (i32.eqz (memory.size))
+             (then (memory.init $padding (i32.const 0) (i32.const 0) (i32.const {bytes})))))
+         (start $read_padding)
+         {start}",
+        "x".repeat(bytes)
+    );
+    assert!(text.contains(start), "the example starts otherwise");
+    let large = Package::of_text("large", &text.replace(start, &padding)).build();
+    let cache = Cache::with(&hello().build());
+    let digest = cache.install(&large);
+    let artifact = fs::metadata(cache.bundle(&digest).join("artifact.cwasm")).expect("it is installed");
+    assert!(artifact.len() > 24 << 20, "the padding is gone");
+
+    let [small, large] = ["name:hello", "name:large"].map(|name| {
+        let mut talk = Talk::start(cache.loader("exec").args(["--allow-unsigned", name]));
+        assert_eq!(talk.greet("Ada"), "Hello, Ada!");
+        let process = format!("/proc/{}", talk.child.id());
+        let io = fs::read_to_string(format!("{process}/io")).expect("the process runs");
+        let status = fs::read_to_string(format!("{process}/status")).expect("the process runs");
+        talk.end();
+        (figure(&io, "rchar:"), figure(&status, "VmHWM:"))
+    });
+    assert!(large.0 < small.0 + (64 << 10), "{} bytes are read instead of {}", large.0, small.0);
+    assert!(large.1 < small.1 + 1024, "{} KiB of memory are used instead of {}", large.1, small.1);
+}
+
+/// The number that a line of `/proc` begins with after its name.
+#[cfg(target_os = "linux")]
+fn figure(text: &str, name: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    number.unwrap_or_else(|| panic!("there is no `{name}` in {text}"))
+}
+
 /// A cache and a bundle on a file system that nobody can write. Making one takes a mount of one's
 /// own; where that is not allowed, there is nothing to see.
 #[cfg(target_os = "linux")]

@@ -29,7 +29,7 @@ const BARS: &[Bar] = &[
     bar("hello", Kind::CallBundle, false, 2.5),
     bar("greet-c", Kind::CallCache, true, 0.25),
     bar("greet-c", Kind::CallBundle, true, 0.35),
-    bar("greet-go", Kind::CallCache, true, 0.4),
+    bar("go", Kind::CallCache, true, 0.4),
 ];
 
 /// A start from the cache is to take as long with 32 MiB that it does not read as without.

@@ -16,6 +16,9 @@ const REQUEST: &str = "{\"jsonrpc\":\"2.0\",\"id\":\"call-1\",\"method\":\"tools
 const ARGUMENTS: &str = "{\"name\":\"Ada\"}";
 const ANSWER: &str = "Hello, Ada!";
 
+/// The modules, in the order of the page.
+const NAMES: [&str; 4] = ["hello", "greet-c", "go", "padded"];
+
 /// Bytes of data that nothing ever reads, in the module that is large for nothing.
 const PADDING: usize = 32 << 20;
 
@@ -101,7 +104,10 @@ pub(crate) fn all(
 ) -> Result<Vec<Workload>, Fault> {
     let maker = Maker { programs, signing, folder };
     let mut workloads = Vec::new();
-    for name in ["hello", "greet-c", "go", "padded"] {
+    if let Some(unknown) = only.iter().find(|name| !NAMES.contains(&name.as_str())) {
+        return Err(format!("`{unknown}` is none of {}", NAMES.join(", ")).into());
+    }
+    for name in NAMES {
         if !only.is_empty() && !only.iter().any(|wanted| wanted == name) {
             continue;
         }
@@ -170,7 +176,7 @@ impl Maker<'_> {
         build(&package.join("module.wasm"), "wasip1", Some("wasm"))?;
         let program = self.folder.join("greet-go-native");
         build(&program, "linux", None)?;
-        self.workload("greet-go", "a Go program: `benches/go`", &package, Some(("Go", program))).map(Some)
+        self.workload("go", "a Go program: `benches/go`", &package, Some(("Go", program))).map(Some)
     }
 
     /// `examples/hello` with many bytes of data that only a call which never comes would read.

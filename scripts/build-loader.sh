@@ -16,7 +16,7 @@ fi
 
 # With an explicit target, the flags are for the program alone: procedural macros are libraries
 # that the compiler loads, and cannot be static.
-RUSTFLAGS="-C target-feature=+crt-static -C relocation-model=static" \
+RUSTFLAGS="-C target-feature=+crt-static -C relocation-model=static --cfg getrandom_backend=\"linux_getrandom\"" \
   cargo build --locked --release --target "$triple" --package subako-loader --bin subako-loader "$@"
 
 target=${CARGO_TARGET_DIR:-target}

@@ -5,12 +5,11 @@ mod commands;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use subako_loader::timings;
 
 fn main() -> ExitCode {
     let started = timings::now();
-    match args::Args::try_parse() {
+    match args::Args::parse_fast() {
         Ok(args) => commands::run(&args, started),
         Err(told) => {
             // Help or a fault of usage; whoever closed the pipe does not want to read it.

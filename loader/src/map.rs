@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use memmap2::{Mmap, MmapMut, MmapOptions};
 use rustix::mm::{MprotectFlags, mprotect};
+use subako_manifest::abi::HTTP_MODULE;
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
 use subako_manifest::target::Target;
 use wasmtime::{Config, CustomCodeMemory, Engine, Module};
@@ -35,6 +36,16 @@ impl MappedModule {
     #[must_use]
     pub fn engine(&self) -> &Engine {
         self.module.engine()
+    }
+
+    /// Whether the module can reach a file: it imports a function that finds one. For one that does
+    /// not, no directory needs to be made.
+    #[must_use]
+    pub fn reaches_files(&self) -> bool {
+        self.module.imports().any(|import| {
+            let finds = ["path_", "fd_prestat_", "fd_readdir"];
+            import.module() == HTTP_MODULE || finds.iter().any(|prefix| import.name().starts_with(prefix))
+        })
     }
 
     /// The engine's own view of the module.

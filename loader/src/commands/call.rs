@@ -1,6 +1,7 @@
 //! `subako-loader call`.
 
 use std::io::{self, IsTerminal as _, Read as _};
+use std::mem;
 use std::path::Path;
 
 use serde_json::value::RawValue;
@@ -14,7 +15,7 @@ use subako_loader::timings::{self, Mark};
 use subako_manifest::diagnostic::{Code, Diagnostic};
 use subako_manifest::text::{grouped, shown, shown_lines};
 
-use super::program::open;
+use super::program::{Program, open};
 use super::{
     ANSWERED, ANSWERED_IS_ERROR, CRASHED, Prepared, Stop, prepare, print, print_json, read_file, say,
 };
@@ -63,7 +64,10 @@ fn run(args: &Call) -> Result<u8, Stop> {
         Outcome::Crashed(crash) => tell_crash(args.shared.format, &crash, args.bounds.stderr),
     };
     timings::mark("print");
-    drop((program, prepared));
+    // The directories that were made go; the code goes with the process, which ends now.
+    let Program { module, assets, .. } = program;
+    mem::forget(module);
+    drop((assets, prepared));
     timings::mark("clean up");
     told
 }

@@ -151,15 +151,18 @@ impl Opened {
 
     /// Loads what runs on this host.
     pub(super) fn load(&self, target: Option<&Target>, verbose: bool) -> Result<Program, Stop> {
-        let (artifact, assets) = match self {
-            Self::File(bundle, path) => (picked(bundle, path, target, verbose)?, unpacked(bundle, path)?),
-            Self::Installed(installed) => {
-                (installed_artifact(installed, target, verbose)?, installed.package().map(Assets::Installed))
-            }
+        let artifact = match self {
+            Self::File(bundle, path) => picked(bundle, path, target, verbose)?,
+            Self::Installed(installed) => installed_artifact(installed, target, verbose)?,
         };
-        timings::mark("assets");
         let module = map(artifact)?;
         timings::mark("code");
+        let assets = match self {
+            _ if !module.reaches_files() => None,
+            Self::File(bundle, path) => unpacked(bundle, path)?,
+            Self::Installed(installed) => installed.package().map(Assets::Installed),
+        };
+        timings::mark("assets");
         Ok(Program { package: self.package().to_owned(), module, assets })
     }
 }

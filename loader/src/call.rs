@@ -26,6 +26,7 @@ use crate::instantiate::{self, instantiate};
 use crate::map::MappedModule;
 use crate::message::{Message, fresh_id};
 use crate::outcome::{Cause, Crash, Outcome};
+use crate::timings;
 
 pub use crate::host::preopens::Preopens;
 pub use crate::message::{Params, Request};
@@ -201,6 +202,7 @@ pub fn run(
         stderr: Arc::clone(&stderr),
     };
 
+    timings::mark("host");
     let module_thread = thread::Builder::new()
         .name("module".to_owned())
         // The module's own stack, and room for the host's frames above it.
@@ -209,7 +211,10 @@ pub fn run(
             let (module, deadline) = (module.clone(), Arc::clone(&deadline));
             move || {
                 let _over = Over(deadline);
-                start_to_exit(&module, host, &exchange)
+                timings::mark("thread");
+                let ended = start_to_exit(&module, host, &exchange);
+                timings::mark("run");
+                ended
             }
         })
         .map_err(Error::Thread)?;

@@ -9,6 +9,7 @@ use wasmtime_wasi::I32Exit;
 use crate::host::{CallHost, http, wasi};
 use crate::map::MappedModule;
 use crate::outcome::Cause;
+use crate::timings;
 
 /// A module that is ready to start.
 pub struct Instance {
@@ -114,6 +115,7 @@ fn link_and_instantiate(
             });
         }
     }
+    timings::mark("link");
     let instance = linker.instantiate(&mut *store, module.module()).map_err(|error| {
         // A start section that grows a table gets an answer, and goes on or traps.
         match store.data().memory.refused_table() {
@@ -121,6 +123,7 @@ fn link_and_instantiate(
             _ => Error::Engine(error),
         }
     })?;
+    timings::mark("instantiate");
     Ok(instance.get_typed_func(&mut *store, START_EXPORT)?)
 }
 

@@ -109,6 +109,7 @@ impl Deadline {
             }
             if interrupt.load(Ordering::Relaxed) != 0 {
                 state.at = Instant::now();
+                state.passed = true;
                 return Waited::Interrupted;
             }
             let left = match state.paused_since {

@@ -17,8 +17,8 @@ pub(crate) struct Args {
 
 const TOP_HELP: &str = "\
 Examples:
-  subako-loader tools greet.subako --allow-unsigned
-  subako-loader call greet.subako greet '{\"name\":\"Ada\"}' --allow-unsigned
+  subako-loader tools greet.subako --trust builder.pub
+  subako-loader call greet.subako greet '{\"name\":\"Ada\"}' --trust builder.pub
 
 Exit status:
   0  done
@@ -43,13 +43,20 @@ pub(crate) enum Format {
     Json,
 }
 
+/// The environment variable that names a trust file, for deployments.
+pub(crate) const TRUST_VARIABLE: &str = "SUBAKO_TRUST";
+
 /// Which bundle, and who vouches for it.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Source {
     /// The bundle's file
     #[arg(value_name = "BUNDLE")]
     pub(crate) bundle: PathBuf,
-    /// Run a bundle that nobody has signed; for development
+    /// A public key (PEM) whose signature is enough, repeatable; or one trust file. Without it:
+    /// the trust file that SUBAKO_TRUST names
+    #[arg(long, value_name = "KEY.pem")]
+    pub(crate) trust: Vec<PathBuf>,
+    /// Run a bundle that nobody has signed; for development. Does nothing where keys are trusted
     #[arg(long)]
     pub(crate) allow_unsigned: bool,
 }

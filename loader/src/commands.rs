@@ -5,10 +5,12 @@ mod call;
 mod exec;
 mod tools;
 
+use std::env;
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use serde_json::json;
@@ -16,14 +18,15 @@ use subako_loader::call::{CallSetup, Preopens};
 use subako_loader::map::{MappedModule, map};
 use subako_loader::package_files;
 use subako_loader::pick::{HostCpu, pick};
-use subako_loader::verify::{Trust, VerifiedBundle, verify};
+use subako_loader::verify::{Trust, VerifiedBundle, Voucher, verify};
 use subako_manifest::bundle::OpenBundle;
 use subako_manifest::diagnostic::{Blame, Code, Diagnostic, Explain, Place, blame};
 use subako_manifest::target::Target;
 use subako_manifest::text::shown;
+use subako_manifest::trust::{self, Moment};
 use tempfile::TempDir;
 
-use crate::args::{Args, Bounds, Command, Format, Source};
+use crate::args::{Args, Bounds, Command, Format, Source, TRUST_VARIABLE};
 
 /// The exit statuses that are not a matter of blame (design, "Command lines").
 const ANSWERED: u8 = 0;
@@ -128,14 +131,43 @@ fn read_file(path: &Path, absent: Code) -> Result<Vec<u8>, Stop> {
 
 /// Opens the bundle and finds out who vouches for it.
 fn open(source: &Source) -> Result<VerifiedBundle<Vec<u8>>, Stop> {
+    let trust = trust(source)?;
     let bytes = read_file(&source.bundle, Code::BundleAbsent)?;
     let bundle = OpenBundle::open(bytes).map_err(|error| in_file(&error, &source.bundle))?;
-    let trust = if source.allow_unsigned { Trust::AllowUnsigned } else { Trust::Signed };
-    let bundle = verify(bundle, trust).map_err(|error| in_file(&error, &source.bundle))?;
-    if source.allow_unsigned {
+    let bundle = verify(bundle, &trust).map_err(|error| in_file(&error, &source.bundle))?;
+    if *bundle.voucher() == Voucher::User {
         say(&format!("warning: `{}` runs unsigned, as --allow-unsigned asks", source.bundle.display()));
     }
     Ok(bundle)
+}
+
+/// Whom the user trusts: `--trust`, else the file of [`TRUST_VARIABLE`]. Only where neither names
+/// a key does `--allow-unsigned` count, so that a deployment's choice cannot be talked away.
+fn trust(source: &Source) -> Result<Trust, Stop> {
+    let mut paths = source.trust.clone();
+    if paths.is_empty() {
+        paths.extend(env::var_os(TRUST_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from));
+    }
+    if paths.is_empty() {
+        return Ok(if source.allow_unsigned { Trust::AllowUnsigned } else { Trust::Nobody });
+    }
+    let files: Vec<(String, Vec<u8>)> = paths
+        .iter()
+        .map(|path| Ok((path.display().to_string(), read_file(path, Code::TrustFileAbsent)?)))
+        .collect::<Result<_, Stop>>()?;
+    let keys = trust::Trust::from_files(&files)?;
+    Ok(Trust::Keys { keys, detached: Vec::new(), now: now()? })
+}
+
+/// The time by which keys expire.
+fn now() -> Result<Moment, Stop> {
+    #[expect(clippy::disallowed_methods, reason = "keys expire by the clock; no output holds it")]
+    let now = SystemTime::now();
+    let seconds = now.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs());
+    seconds.and_then(Moment::from_unix).ok_or_else(|| {
+        let message = "`clock` is before 1970 or after 9999: it cannot tell whether keys have expired";
+        Stop::one(Diagnostic::error(Code::Io, "clock", message))
+    })
 }
 
 /// The diagnostics of an error, with the file that they are about.
@@ -161,6 +193,11 @@ fn load(
     let host = HostCpu::detect();
     let pick = pick(bundle.index(), &host, target).map_err(|error| in_file(&error, &source.bundle))?;
     if verbose {
+        if let Voucher::Keys(keys) = bundle.voucher() {
+            for key in keys {
+                say(&format!("signed by: {} ({})", shown(&key.name), key.key_id));
+            }
+        }
         say(&format!("this host is {host}"));
         for (target, reason) in pick.passed_over() {
             say(&format!("passed over: {target}: {reason}"));

@@ -1,70 +1,121 @@
 //! Who vouches for a bundle, and that the bytes that run are the bytes vouched for (design,
-//! "Signatures and trust").
+//! "Signatures and trust"). [`verify`] is the only way from a bundle to code that runs;
+//! `docs/trust.md` says what it guards against.
 
 use std::borrow::Cow;
 
 use subako_manifest::bundle::{self, OpenBundle};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
 use subako_manifest::digest::Digest;
+use subako_manifest::envelope::Envelope;
 use subako_manifest::index::{Entry, Index};
 use subako_manifest::target::Target;
+use subako_manifest::trust::{self, Moment, Vouch};
 
 use crate::pick::Pick;
 
 /// Whom the user trusts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
-    /// Nobody: an unsigned bundle is refused.
-    Signed,
+    /// Nobody: every bundle is refused.
+    Nobody,
+    /// These keys.
+    Keys {
+        /// The keys, and how far each is trusted.
+        keys: trust::Trust,
+        /// Signatures from outside the bundle.
+        detached: Vec<Envelope>,
+        /// The time by which keys expire.
+        now: Moment,
+    },
     /// The bundle itself, by `--allow-unsigned`.
     AllowUnsigned,
 }
 
-/// A bundle that somebody vouches for. What its index says is believed; its entries are compared
-/// with the index when they are read.
+/// A bundle that somebody vouches for, whose entries are what its index says.
 #[derive(Debug)]
 pub struct VerifiedBundle<B> {
     bundle: OpenBundle<B>,
+    voucher: Voucher,
 }
 
-/// Nobody vouches for the bundle.
+/// Who vouches for a bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Voucher {
+    /// Trusted keys, at least as many as must agree.
+    Keys(Vec<Vouch>),
+    /// The user, by `--allow-unsigned`.
+    User,
+}
+
+/// Nobody vouches for the bundle, or it is not what they vouch for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// It has no signature, and the user has not allowed that.
-    #[error("the bundle is not signed")]
+    /// It has no signature, no key is trusted, and the user has not allowed that.
+    #[error("`{digest}` is not signed by anybody")]
     Unsigned {
         /// The bundle's digest.
         digest: Digest,
     },
+    /// It has signatures, and no key is trusted.
+    #[error("`{digest}` is signed, and no key is trusted")]
+    TrustNone {
+        /// The bundle's digest.
+        digest: Digest,
+    },
+    /// The trusted keys do not vouch for it.
+    #[error(transparent)]
+    Trust(#[from] trust::Error),
+    /// An entry is not what the index says.
+    #[error(transparent)]
+    Bundle(#[from] bundle::Error),
 }
+
+const RULE: &str = "native code runs only from a bundle that somebody vouches for (docs/trust.md)";
 
 impl Explain for Error {
     fn diagnostics(&self) -> Vec<Diagnostic> {
+        let error = |code, digest: &Digest, hint: &str| {
+            vec![Diagnostic::error(code, digest.to_string(), self.to_string()).rule(RULE).hint(hint)]
+        };
         match self {
-            Self::Unsigned { digest } => vec![
-                Diagnostic::error(
-                    Code::Unsigned,
-                    digest.to_string(),
-                    format!("`{digest}` is not signed by anybody you trust"),
-                )
-                .rule("native code runs only from a bundle that somebody vouches for (docs/bundle.md, \"Trust\")")
-                .hint("to run a bundle of your own during development, add `--allow-unsigned`"),
-            ],
+            Self::Unsigned { digest } => error(
+                Code::Unsigned,
+                digest,
+                "to run a bundle of your own during development, add `--allow-unsigned`",
+            ),
+            Self::TrustNone { digest } => {
+                error(Code::TrustNone, digest, "name the key that you trust with `--trust KEY.pem`")
+            }
+            Self::Trust(refused) => {
+                let with_rule = |diagnostic: Diagnostic| diagnostic.rule(RULE);
+                refused.diagnostics().into_iter().map(with_rule).collect()
+            }
+            Self::Bundle(broken) => broken.diagnostics(),
         }
     }
 }
 
-/// Decides whether anybody vouches for the bundle.
+/// Decides whether anybody vouches for the bundle, and compares every entry with the index that
+/// they vouch for.
 ///
 /// # Errors
 ///
-/// Nobody does.
-pub fn verify<B: AsRef<[u8]>>(bundle: OpenBundle<B>, trust: Trust) -> Result<VerifiedBundle<B>, Error> {
-    match trust {
-        Trust::Signed => Err(Error::Unsigned { digest: bundle.digest() }),
-        Trust::AllowUnsigned => Ok(VerifiedBundle { bundle }),
+/// Nobody does, or an entry differs.
+pub fn verify<B: AsRef<[u8]>>(bundle: OpenBundle<B>, trust: &Trust) -> Result<VerifiedBundle<B>, Error> {
+    let voucher = match trust {
+        Trust::Keys { keys, detached, now } => Voucher::Keys(keys.verify(&bundle, detached, *now)?),
+        Trust::AllowUnsigned => Voucher::User,
+        Trust::Nobody if bundle.signatures().next().is_some() => {
+            return Err(Error::TrustNone { digest: bundle.digest() });
+        }
+        Trust::Nobody => return Err(Error::Unsigned { digest: bundle.digest() }),
+    };
+    for entry in &bundle.index().entries {
+        bundle.contents(entry)?;
     }
+    Ok(VerifiedBundle { bundle, voucher })
 }
 
 impl<B: AsRef<[u8]>> VerifiedBundle<B> {
@@ -78,6 +129,12 @@ impl<B: AsRef<[u8]>> VerifiedBundle<B> {
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.bundle.digest()
+    }
+
+    /// Who vouches for it.
+    #[must_use]
+    pub fn voucher(&self) -> &Voucher {
+        &self.voucher
     }
 
     /// An entry's bytes, compared with the index.

@@ -100,7 +100,9 @@ fn short(key_id: KeyId) -> String {
 }
 
 impl SignatureError {
-    fn code(&self) -> Code {
+    /// The code of the fault, wherever the envelope was found.
+    #[must_use]
+    pub fn code(&self) -> Code {
         use envelope::Error as E;
         match self {
             Self::Entry(_) => Code::BundleContents,

@@ -176,13 +176,14 @@ pub fn run(
     let stderr = Arc::new(Mutex::new(StderrTail::new(setup.show_stderr)));
 
     let mut wasi = WasiCtxBuilder::new();
+    // Files are read and written on the module's own thread: no pool of threads is started. A
+    // preopen takes this as it is when the preopen is added.
+    wasi.allow_blocking_current_thread(true);
     let opened = setup.preopens.open(&mut wasi)?;
     wasi.arg(&setup.package)
         .stdin(Stdin(Arc::clone(&exchange)))
         .stdout(Stdout(Arc::clone(&exchange)))
-        .stderr(Stderr(Arc::clone(&stderr)))
-        // Files are read and written on the module's own thread: no pool of threads is started.
-        .allow_blocking_current_thread(true);
+        .stderr(Stderr(Arc::clone(&stderr)));
     let host = CallHost {
         wasi: wasi.build_p1(),
         memory: MemoryLimit::new(setup.memory_bytes),

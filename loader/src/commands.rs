@@ -1,32 +1,28 @@
 //! A file for each command: what was typed becomes what is meant, the library does the work, and
 //! the result is printed. Here is what they share.
 
+mod cache;
 mod call;
 mod exec;
+mod install;
+mod program;
 mod tools;
+mod trust;
 
-use std::env;
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use serde_json::json;
 use subako_loader::call::{CallSetup, Preopens};
-use subako_loader::map::{MappedModule, map};
-use subako_loader::package_files;
-use subako_loader::pick::{HostCpu, pick};
-use subako_loader::verify::{Trust, VerifiedBundle, Voucher, verify};
-use subako_manifest::bundle::OpenBundle;
-use subako_manifest::diagnostic::{Blame, Code, Diagnostic, Explain, Place, blame};
-use subako_manifest::target::Target;
+use subako_manifest::diagnostic::{Blame, Code, Diagnostic, Explain, blame};
 use subako_manifest::text::shown;
-use subako_manifest::trust::{self, Moment};
 use tempfile::TempDir;
 
-use crate::args::{Args, Bounds, Command, Format, Source, TRUST_VARIABLE};
+use crate::args::{Args, Bounds, Command, Format};
+use program::Program;
 
 /// The exit statuses that are not a matter of blame (design, "Command lines").
 const ANSWERED: u8 = 0;
@@ -39,6 +35,8 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Command::Tools(tools) => (tools::run(tools), tools.shared.format),
         Command::Call(call) => (call::run(call), call.shared.format),
         Command::Exec(exec) => (exec::run(exec), Format::Text),
+        Command::Install(install) => (install::run(install), install.shared.format),
+        Command::Cache(cache) => (cache::run(cache), cache.format),
     };
     let status = match ended {
         Ok(status) => status,
@@ -118,7 +116,12 @@ fn print_json(value: &impl Serialize) -> Result<(), Stop> {
 
 /// Reads a file that the user named.
 fn read_file(path: &Path, absent: Code) -> Result<Vec<u8>, Stop> {
-    fs::read(path).map_err(|error| {
+    fs::read(path).map_err(unreadable(path, absent))
+}
+
+/// What is said of a file that cannot be read.
+fn unreadable(path: &Path, absent: Code) -> impl Fn(io::Error) -> Stop {
+    move |error| {
         let name = path.display().to_string();
         let code = if error.kind() == io::ErrorKind::NotFound { absent } else { Code::Io };
         let message = match error.kind() {
@@ -126,97 +129,16 @@ fn read_file(path: &Path, absent: Code) -> Result<Vec<u8>, Stop> {
             _ => format!("`{}` cannot be read: {error}", shown(&name)),
         };
         Stop::one(Diagnostic::error(code, name, message))
-    })
-}
-
-/// Opens the bundle and finds out who vouches for it.
-fn open(source: &Source) -> Result<VerifiedBundle<Vec<u8>>, Stop> {
-    let trust = trust(source)?;
-    let bytes = read_file(&source.bundle, Code::BundleAbsent)?;
-    let bundle = OpenBundle::open(bytes).map_err(|error| in_file(&error, &source.bundle))?;
-    let bundle = verify(bundle, &trust).map_err(|error| in_file(&error, &source.bundle))?;
-    if *bundle.voucher() == Voucher::User {
-        say(&format!("warning: `{}` runs unsigned, as --allow-unsigned asks", source.bundle.display()));
     }
-    Ok(bundle)
 }
 
-/// Whom the user trusts: `--trust`, else the file of [`TRUST_VARIABLE`]. Only where neither names
-/// a key does `--allow-unsigned` count, so that a deployment's choice cannot be talked away.
-fn trust(source: &Source) -> Result<Trust, Stop> {
-    let mut paths = source.trust.clone();
-    if paths.is_empty() {
-        paths.extend(env::var_os(TRUST_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from));
-    }
-    if paths.is_empty() {
-        return Ok(if source.allow_unsigned { Trust::AllowUnsigned } else { Trust::Nobody });
-    }
-    let files: Vec<(String, Vec<u8>)> = paths
-        .iter()
-        .map(|path| Ok((path.display().to_string(), read_file(path, Code::TrustFileAbsent)?)))
-        .collect::<Result<_, Stop>>()?;
-    let keys = trust::Trust::from_files(&files)?;
-    Ok(Trust::Keys { keys, detached: Vec::new(), now: now()? })
-}
-
-/// The time by which keys expire.
-fn now() -> Result<Moment, Stop> {
-    #[expect(clippy::disallowed_methods, reason = "keys expire by the clock; no output holds it")]
-    let now = SystemTime::now();
-    let seconds = now.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs());
-    seconds.and_then(Moment::from_unix).ok_or_else(|| {
-        let message = "`clock` is before 1970 or after 9999: it cannot tell whether keys have expired";
-        Stop::one(Diagnostic::error(Code::Io, "clock", message))
-    })
-}
-
-/// The diagnostics of an error, with the file that they are about.
-fn in_file(error: &impl Explain, file: &Path) -> Stop {
-    let mut diagnostics = error.diagnostics();
-    for diagnostic in &mut diagnostics {
-        let place = diagnostic.place.get_or_insert_with(Place::default);
-        place.file = Some(match place.file.take() {
-            Some(entry) => format!("{}: {entry}", file.display()),
-            None => file.display().to_string(),
-        });
-    }
-    Stop::Refused(diagnostics)
-}
-
-/// Picks the artifact for this host and loads it.
-fn load(
-    bundle: &VerifiedBundle<Vec<u8>>,
-    source: &Source,
-    target: Option<&Target>,
-    verbose: bool,
-) -> Result<MappedModule, Stop> {
-    let host = HostCpu::detect();
-    let pick = pick(bundle.index(), &host, target).map_err(|error| in_file(&error, &source.bundle))?;
-    if verbose {
-        if let Voucher::Keys(keys) = bundle.voucher() {
-            for key in keys {
-                say(&format!("signed by: {} ({})", shown(&key.name), key.key_id));
-            }
-        }
-        say(&format!("this host is {host}"));
-        for (target, reason) in pick.passed_over() {
-            say(&format!("passed over: {target}: {reason}"));
-        }
-        say(&format!("runs: {} of bundle {}", pick.target(), bundle.digest()));
-    }
-    let artifact = bundle.artifact(&pick).map_err(|error| in_file(&error, &source.bundle))?;
-    map(artifact).map_err(|error| in_file(&error, &source.bundle))
-}
-
-/// What a call is given, and the directories that were made for it.
+/// What a call is given, and the directory that was made for it.
 struct Prepared {
     setup: CallSetup,
-    _package: Option<TempDir>,
     _volume: Option<TempDir>,
 }
 
-fn prepare(bundle: &VerifiedBundle<Vec<u8>>, source: &Source, bounds: &Bounds) -> Result<Prepared, Stop> {
-    let package = package_files::unpack(bundle).map_err(|error| in_file(&error, &source.bundle))?;
+fn prepare(program: &Program, bounds: &Bounds) -> Result<Prepared, Stop> {
     let (volume_tmp, volume) = match &bounds.volume_tmp {
         Some(dir) => (dir.clone(), None),
         None => {
@@ -235,17 +157,17 @@ fn prepare(bundle: &VerifiedBundle<Vec<u8>>, source: &Source, bounds: &Bounds) -
         }
     };
     let setup = CallSetup {
-        package: bundle.index().package.clone(),
+        package: program.package.clone(),
         time: bounds.timeout.0,
         memory_bytes: bounds.memory.bytes(),
         write_budget_bytes: bounds.write_budget.bytes(),
         preopens: Preopens {
             volume_tmp: Some(volume_tmp),
             volume_data: bounds.volume_data.clone(),
-            package: package.as_ref().map(|dir| dir.path().to_owned()),
+            package: program.assets.as_ref().map(|assets| assets.path().to_owned()),
             skills: bounds.skills.clone(),
         },
         show_stderr: bounds.stderr,
     };
-    Ok(Prepared { setup, _package: package, _volume: volume })
+    Ok(Prepared { setup, _volume: volume })
 }

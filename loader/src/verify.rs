@@ -3,6 +3,8 @@
 //! `docs/trust.md` says what it guards against.
 
 use std::borrow::Cow;
+use std::fs::File;
+use std::io;
 
 use subako_manifest::bundle::{self, OpenBundle};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
@@ -12,6 +14,8 @@ use subako_manifest::index::{Entry, Index};
 use subako_manifest::target::Target;
 use subako_manifest::trust::{self, Moment, Vouch};
 
+use crate::bundle_file::BundleFile;
+use crate::map::Memory;
 use crate::pick::Pick;
 
 /// Whom the user trusts.
@@ -32,7 +36,8 @@ pub enum Trust {
     AllowUnsigned,
 }
 
-/// A bundle that somebody vouches for, whose entries are what its index says.
+/// A bundle that somebody vouches for. What its index says is believed; its entries are compared
+/// with the index when they are read, in the memory that they are then used from.
 #[derive(Debug)]
 pub struct VerifiedBundle<B> {
     bundle: OpenBundle<B>,
@@ -97,8 +102,9 @@ impl Explain for Error {
     }
 }
 
-/// Decides whether anybody vouches for the bundle, and compares every entry with the index that
-/// they vouch for.
+/// Decides whether anybody vouches for the bundle. Where keys do, every entry is compared with the
+/// index that they signed, also those that this host never reads: a bundle that was changed in any
+/// way is refused as a whole.
 ///
 /// # Errors
 ///
@@ -112,8 +118,10 @@ pub fn verify<B: AsRef<[u8]>>(bundle: OpenBundle<B>, trust: &Trust) -> Result<Ve
         }
         Trust::Nobody => return Err(Error::Unsigned { digest: bundle.digest() }),
     };
-    for entry in &bundle.index().entries {
-        bundle.contents(entry)?;
+    if let Voucher::Keys(_) = voucher {
+        for entry in &bundle.index().entries {
+            bundle.contents(entry)?;
+        }
     }
     Ok(VerifiedBundle { bundle, voucher })
 }
@@ -137,6 +145,15 @@ impl<B: AsRef<[u8]>> VerifiedBundle<B> {
         &self.voucher
     }
 
+    /// The ids of the trusted keys that signed it; none where the user vouches for it.
+    #[must_use]
+    pub fn signed_by(&self) -> Vec<String> {
+        match &self.voucher {
+            Voucher::Keys(keys) => keys.iter().map(|key| key.key_id.to_string()).collect(),
+            Voucher::User => Vec::new(),
+        }
+    }
+
     /// An entry's bytes, compared with the index.
     ///
     /// # Errors
@@ -145,44 +162,92 @@ impl<B: AsRef<[u8]>> VerifiedBundle<B> {
     pub fn contents(&self, entry: &Entry) -> Result<Cow<'_, [u8]>, bundle::Error> {
         self.bundle.contents(entry)
     }
+}
 
-    /// The picked artifact, compared with the index.
+impl VerifiedBundle<BundleFile> {
+    /// The picked artifact, in memory of its own and compared with the index there.
     ///
     /// # Errors
     ///
-    /// Its bytes are not what the index says.
-    pub fn artifact(&self, pick: &Pick) -> Result<VerifiedArtifact<'_>, bundle::Error> {
-        let bytes = self.bundle.contents(pick.entry())?;
-        Ok(VerifiedArtifact { bytes, target: pick.target().clone() })
+    /// Its bytes are not what the index says, or there is no memory for them.
+    pub fn artifact(&self, pick: &Pick) -> Result<VerifiedArtifact, ArtifactError> {
+        let memory = self.artifact_bytes(pick)?;
+        Ok(VerifiedArtifact { image: Image::Memory(memory), target: pick.target().clone() })
+    }
+
+    /// The bytes of the picked artifact, in memory of their own and compared with the index there.
+    ///
+    /// # Errors
+    ///
+    /// As [`VerifiedBundle::artifact`].
+    pub(crate) fn artifact_bytes(&self, pick: &Pick) -> Result<Memory, ArtifactError> {
+        let entry = pick.entry();
+        let range = self.bundle.stored_range(entry)?;
+        let memory = self.bundle.source().private(range).map_err(ArtifactError::Memory)?;
+        let found = Digest::of(&memory);
+        if found != entry.digest {
+            let path = entry.path.clone();
+            return Err(bundle::Error::Digest { path, found, expected: entry.digest }.into());
+        }
+        Ok(memory)
+    }
+}
+
+/// Why an artifact is not to be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArtifactError {
+    /// It is not what the index says.
+    #[error(transparent)]
+    Bundle(#[from] bundle::Error),
+    /// There is no memory for it.
+    #[error("there is no memory for the artifact: {0}")]
+    Memory(#[source] io::Error),
+}
+
+impl Explain for ArtifactError {
+    fn diagnostics(&self) -> Vec<Diagnostic> {
+        match self {
+            Self::Bundle(error) => error.diagnostics(),
+            Self::Memory(_) => vec![Diagnostic::error(Code::Io, "artifact", self.to_string())],
+        }
     }
 }
 
 /// An artifact's bytes that somebody vouches for: what [`crate::map`] takes, and nothing else.
-pub struct VerifiedArtifact<'a> {
-    bytes: Cow<'a, [u8]>,
-    target: Target,
+pub struct VerifiedArtifact {
+    pub(crate) image: Image,
+    pub(crate) target: Target,
 }
 
-impl VerifiedArtifact<'_> {
+/// Where an artifact's bytes are.
+pub(crate) enum Image {
+    /// In memory of this process alone.
+    Memory(Memory),
+    /// In a file that nobody but this user and root may write.
+    File(File),
+}
+
+impl VerifiedArtifact {
+    /// An artifact in the cache, which took it from a [`VerifiedBundle`] and which nobody but this
+    /// user and root may write.
+    pub(crate) fn installed(file: File, target: Target) -> Self {
+        Self { image: Image::File(file), target }
+    }
+
     /// An artifact that this process has compiled itself.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for it.
     ///
     /// # Safety
     ///
     /// The engine runs the bytes as they are. They must be what the compiler of this process made,
     /// by the settings of [`crate::engine`]; bytes from anywhere else come through [`verify`].
-    #[must_use]
     #[expect(unsafe_code, reason = "only the caller can know where the bytes are from")]
-    pub unsafe fn built_here(bytes: Vec<u8>, target: Target) -> VerifiedArtifact<'static> {
-        VerifiedArtifact { bytes: Cow::Owned(bytes), target }
-    }
-
-    /// What it runs on.
-    #[must_use]
-    pub fn target(&self) -> &Target {
-        &self.target
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
+    pub unsafe fn built_here(bytes: &[u8], target: Target) -> Result<Self, ArtifactError> {
+        let memory = Memory::copy_of(bytes).map_err(ArtifactError::Memory)?;
+        Ok(Self { image: Image::Memory(memory), target })
     }
 }

@@ -30,11 +30,7 @@ pub const HTTP_MODULE: &str = "subako_http";
 
 /// The functions of [`HTTP_MODULE`], sorted by name.
 pub const HTTP_FUNCTIONS: &[Function] = &[
-    Function {
-        name: "read_response",
-        params: &[ValueType::I32, ValueType::I32],
-        results: &[ValueType::I32],
-    },
+    Function { name: "read_response", params: &[ValueType::I32, ValueType::I32], results: &[ValueType::I32] },
     Function { name: "request", params: &[ValueType::I32, ValueType::I32], results: &[ValueType::I32] },
 ];
 

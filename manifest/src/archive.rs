@@ -190,6 +190,11 @@ fn join<'a>(
         return None;
     };
 
+    if local.is_zip64() {
+        faults.push(Error::Zip64 { entry: Some(name()), offset: at });
+        return None;
+    }
+
     let before = faults.len();
     compare(central, &local, strictness, faults);
     let flags = central.flags | local.flags;

@@ -145,6 +145,12 @@ impl<B: AsRef<[u8]>> OpenBundle<B> {
         self.bytes.as_ref()
     }
 
+    /// Where the bundle's bytes are from.
+    #[must_use]
+    pub fn source(&self) -> &B {
+        &self.bytes
+    }
+
     /// The bundle's bytes, given back.
     #[must_use]
     pub fn into_bytes(self) -> B {

@@ -43,6 +43,9 @@ pub struct Index {
     pub upload: Digest,
     /// The host functions that the module imports, as `module.field`, sorted.
     pub imports: Vec<String>,
+    /// The names of the tools, in the order of `tools.json`: a call is refused by them without
+    /// reading the tools themselves.
+    pub tools: Vec<String>,
     /// Every other entry of the bundle but the signatures, sorted by path.
     pub entries: Vec<Entry>,
 }

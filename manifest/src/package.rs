@@ -8,6 +8,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use crate::abi::ABI;
 use crate::diagnostic::{Code, Diagnostic, Place, Refused};
 use crate::limits::{MAX_PACKAGE_DESCRIPTION_CHARS, MAX_PACKAGE_NAME_CHARS};
 use crate::text::{grouped, shown};
@@ -21,9 +22,6 @@ pub const MODULE_TEXT_FILE: &str = "module.wat";
 
 /// Bytes of a manifest: several times what the three fields need. A choice of ours.
 pub const MAX_MANIFEST_BYTES: u64 = 64 * crate::limits::KIB;
-
-/// The only ABI there is.
-const ABI: u32 = 1;
 
 const RULE: &str = "a manifest is a JSON object with the fields `abi`, `name` and `description`, each once";
 const ABI_RULE: &str = "`abi` is the integer 1 (ABI 1, \"Checklist\")";

@@ -82,11 +82,7 @@ impl fmt::Display for Time {
     }
 }
 
-fn quantity(
-    text: &str,
-    units: &[(&str, u64)],
-    allowed: &'static str,
-) -> Result<NonZeroU64, NotQuantity> {
+fn quantity(text: &str, units: &[(&str, u64)], allowed: &'static str) -> Result<NonZeroU64, NotQuantity> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);

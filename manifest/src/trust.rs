@@ -76,10 +76,8 @@ impl Trust {
         now: Moment,
     ) -> Result<Vec<Vouch>, Error> {
         let (digest, index) = (bundle.digest(), bundle.index());
-        if let Some(revoked) = [digest, index.upload].into_iter().find(|found| self.revoked.contains(found)) {
-            return Err(Error::Revoked { digest: revoked });
-        }
-        let (mut vouching, mut passed_over) = (Vec::new(), Vec::new());
+        self.revoked(digest, index.upload)?;
+        let mut signed = Vec::new();
         for trusted in &self.keys {
             let key_id = trusted.key.id();
             let wrong =
@@ -88,32 +86,78 @@ impl Trust {
             let inside = inside.map(|bytes| Envelope::from_json(&bytes)).transpose();
             let inside = inside.map_err(|error| wrong(error.into()))?;
             let outside = detached.iter().filter(|envelope| envelope.key_id() == key_id);
-            let mut signed = None;
+            let mut said = None;
             for envelope in inside.iter().chain(outside) {
                 let payload = envelope.verify(&trusted.key).map_err(|error| wrong(error.into()))?;
                 let statement = Statement::about(digest, index.upload, payload);
-                signed = Some(statement.map_err(|error| wrong(error.into()))?);
+                said = Some(statement.map_err(|error| wrong(error.into()))?);
             }
-            let Some(statement) = signed else { continue };
-            match trusted.objection(&index.package, now) {
+            signed.extend(said.map(|statement| (trusted, statement)));
+        }
+        let ids = bundle.signatures().map(str::to_owned);
+        let ids = ids.chain(detached.iter().map(|envelope| envelope.key_id().to_string())).collect();
+        let vouching = self.enough(digest, &index.package, signed, ids, now)?;
+        let vouch = |(trusted, statement): (&TrustedKey, _)| Vouch {
+            key_id: trusted.key.id(),
+            name: trusted.name.clone(),
+            statement,
+        };
+        Ok(vouching.into_iter().map(vouch).collect())
+    }
+
+    /// Whether enough trusted keys vouch for a bundle whose signatures by the keys with these ids
+    /// were verified before, and which nobody could change since.
+    ///
+    /// # Errors
+    ///
+    /// Why they do not, by now.
+    pub fn ask_again(
+        &self,
+        digest: Digest,
+        upload: Digest,
+        package: &str,
+        signed_by: &[String],
+        now: Moment,
+    ) -> Result<(), Error> {
+        self.revoked(digest, upload)?;
+        let signed = self.keys.iter().filter(|trusted| signed_by.contains(&trusted.key.id().to_string()));
+        let signed = signed.map(|trusted| (trusted, ())).collect();
+        self.enough(digest, package, signed, signed_by.iter().cloned().collect(), now)?;
+        Ok(())
+    }
+
+    fn revoked(&self, digest: Digest, upload: Digest) -> Result<(), Error> {
+        match [digest, upload].into_iter().find(|found| self.revoked.contains(found)) {
+            Some(digest) => Err(Error::Revoked { digest }),
+            None => Ok(()),
+        }
+    }
+
+    /// Those of the keys with right signatures that count, if they are enough. `ids` are all keys
+    /// that are said to have signed.
+    fn enough<'a, T>(
+        &self,
+        digest: Digest,
+        package: &str,
+        signed: Vec<(&'a TrustedKey, T)>,
+        ids: BTreeSet<String>,
+        now: Moment,
+    ) -> Result<Vec<(&'a TrustedKey, T)>, Error> {
+        if ids.is_empty() {
+            return Err(Error::Unsigned { digest });
+        }
+        let (mut vouching, mut passed_over) = (Vec::new(), Vec::new());
+        for (trusted, said) in signed {
+            match trusted.objection(package, now) {
                 Some(objection) => passed_over.push(objection),
-                None => vouching.push(Vouch { key_id, name: trusted.name.clone(), statement }),
+                None => vouching.push((trusted, said)),
             }
         }
         if vouching.len() >= self.threshold {
             return Ok(vouching);
         }
-        let ids: BTreeSet<String> = bundle
-            .signatures()
-            .map(str::to_owned)
-            .chain(detached.iter().map(|envelope| envelope.key_id().to_string()))
-            .collect();
-        if ids.is_empty() {
-            return Err(Error::Unsigned { digest });
-        }
-        let known = |id: &String| self.keys.iter().any(|trusted| trusted.key.id().to_string() == *id);
-        passed_over
-            .extend(ids.into_iter().filter(|id| !known(id)).map(|key_id| PassedOver::Unknown { key_id }));
+        let stranger = |id: &String| self.keys.iter().all(|trusted| trusted.key.id().to_string() != *id);
+        passed_over.extend(ids.into_iter().filter(stranger).map(|key_id| PassedOver::Unknown { key_id }));
         Err(Error::NotEnough { digest, found: vouching.len(), threshold: self.threshold, passed_over })
     }
 }

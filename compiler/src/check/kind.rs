@@ -131,7 +131,11 @@ const KNOWN: &[(&[u8], &str, Option<&str>)] = &[
     ),
     (b"\xca\xfe\xba\xbe", "a Java class or a universal Mach-O file", None),
     (b"!<arch>\n", "a static library", Some("link it to a program: what the linker writes is the module")),
-    (b"BC\xc0\xde", "LLVM bitcode", Some("compile and link it without `-emit-llvm` and `-flto -c`")),
+    (
+        b"BC\xc0\xde",
+        "LLVM bitcode",
+        Some("it comes from `-emit-llvm`, or from `-flto` with `-c`: compile and link it to a program"),
+    ),
     (b"\x1f\x8b", "gzip data", Some("unpack it with `gunzip`")),
     (b"\x28\xb5\x2f\xfd", "Zstandard data", Some("unpack it with `zstd -d`")),
     (b"\xfd7zXZ\0", "xz data", Some("unpack it with `unxz`")),

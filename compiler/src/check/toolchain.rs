@@ -2,7 +2,7 @@
 //! only where the mend is known.
 
 use subako_manifest::abi::{self, HTTP_MODULE, WASI_MODULE};
-use wasmparser::TypeRef;
+use wasmparser::{TypeRef, ValType};
 
 use super::features::Proposal;
 use super::walk::{Facts, Import};
@@ -38,7 +38,7 @@ pub(super) fn of_import(import: &Import<'_>, facts: &Facts<'_>) -> Option<String
         (HTTP_MODULE, _) => {
             "`subako_http` has `request(i32, i32) -> i32` and `read_response(i32, i32) -> i32`"
         }
-        ("env", "abort") => ASSEMBLY_SCRIPT,
+        _ if is_assembly_script(import, facts) => ASSEMBLY_SCRIPT,
         ("env", "memory" | "__linear_memory") if is_shared_memory(import) => THREADS,
         ("env", _) if facts.unlinked => UNLINKED,
         ("GOT.mem" | "GOT.func", _) => UNLINKED,
@@ -87,11 +87,20 @@ fn is_shared_memory(import: &Import<'_>) -> bool {
     matches!(import.ty, TypeRef::Memory(ty) if ty.shared)
 }
 
+/// AssemblyScript's `abort` takes a message, a file, a line and a column; C's takes nothing.
+fn is_assembly_script(import: &Import<'_>, facts: &Facts<'_>) -> bool {
+    let TypeRef::Func(ty) = import.ty else { return false };
+    (import.module, import.field) == ("env", "abort")
+        && facts
+            .function_type(ty)
+            .is_some_and(|ty| ty.params() == [ValType::I32; 4] && ty.results().is_empty())
+}
+
 /// Names that only Emscripten's own JavaScript provides.
 fn is_emscripten(facts: &Facts<'_>) -> bool {
     facts.imports.iter().any(|import| {
         import.module == "env"
-            && ["emscripten_", "_emscripten_", "invoke_", "__syscall_", "_embind_", "_emval_"]
+            && ["emscripten_", "_emscripten_", "invoke_", "__syscall_", "_embind_", "_emval_", "_abort_js"]
                 .iter()
                 .any(|beginning| import.field.starts_with(beginning))
     })
@@ -109,7 +118,7 @@ pub(super) fn of_start_absent(facts: &Facts<'_>) -> Option<String> {
                 .to_owned(),
         );
     }
-    if facts.imports.iter().any(|import| import.module == "env" && import.field == "abort") {
+    if facts.imports.iter().any(|import| is_assembly_script(import, facts)) {
         return Some(
             "AssemblyScript exports `_start` with the configuration of `@assemblyscript/wasi-shim`: `asc --config \
              ./node_modules/@assemblyscript/wasi-shim/asconfig.json`"
@@ -146,9 +155,7 @@ pub(super) fn of_feature(proposal: Proposal) -> Option<&'static str> {
         Proposal::ExtendedConst => {
             Some("clang: `-mno-extended-const`; Rust: `-C target-feature=-extended-const`")
         }
-        Proposal::WideArithmetic => {
-            Some("clang: `-mno-wide-arithmetic`; Rust: `-C target-feature=-wide-arithmetic`")
-        }
+        Proposal::WideArithmetic => Some("build without the target feature `wide-arithmetic`"),
         _ => None,
     }
 }

@@ -144,6 +144,20 @@ fn custom_sections_go_as_strip_says() {
 }
 
 #[test]
+fn constants_keep_their_bits() {
+    // A signalling NaN and a negative one with a payload, little-endian behind their opcodes.
+    let module = module(
+        "(func (param i64 i64)) (func $f (drop (f32.const nan:0x200001)) (drop (f64.const -nan:0x4000000000002))) \
+         (start $f)",
+    );
+    let (after, report) = rewrite(module, &Passes::default()).unwrap();
+    assert_eq!(removed(&report, "unreachable"), [("functions", 1), ("types", 1)]);
+    let has = |bytes: &[u8]| after.bytes().windows(bytes.len()).any(|window| window == bytes);
+    assert!(has(&[0x43, 0x01, 0x00, 0xa0, 0x7f]));
+    assert!(has(&[0x44, 0x02, 0, 0, 0, 0, 0, 0xf4, 0xff]));
+}
+
+#[test]
 fn names_stay_with_the_functions_that_stay() {
     let module = module("(func $gone) (func $stays (drop (i32.const 1))) (start $stays)");
     let (after, _) = rewrite(module, &Passes::default()).unwrap();
@@ -152,14 +166,34 @@ fn names_stay_with_the_functions_that_stay() {
 }
 
 #[test]
-fn a_module_that_would_only_grow_stays_as_it_is() {
-    // Bodies that jump into five-byte lengths would shrink; the smallest module has nothing to
-    // give.
+fn a_module_with_nothing_to_give_stays_as_it_is() {
     let before = module("");
     let (after, report) = rewrite(before.clone(), &Passes::default()).unwrap();
     assert_eq!(after.bytes(), before.bytes());
     assert!(report.kept_original);
     assert_eq!((report.before, report.after), (before.bytes().len() as u64, before.bytes().len() as u64));
+}
+
+#[test]
+fn a_module_that_would_only_grow_stays_as_it_is() {
+    // walrus gives every `if` an `else`, of one byte.
+    let before = module("(func (if (i32.const 1) (then))) (start 0)");
+    let bytes = before.bytes().len() as u64;
+    let (after, report) = rewrite(before.clone(), &Passes::default()).unwrap();
+    assert_eq!(after.bytes(), before.bytes());
+    assert_eq!(report.passes[1].kept, Some(Kept::Larger { bytes: bytes + 1 }));
+    assert!(report.passes[1].ran && report.passes[1].removed.is_empty());
+}
+
+#[test]
+fn the_other_passes_keep_their_promise_where_the_module_would_grow() {
+    let before = module(
+        "(@custom \"producers\" \"\\00\") (func (export \"helper\") (if (i32.const 1) (then))) (start 0)",
+    );
+    let (after, report) = rewrite(before, &Passes::default()).unwrap();
+    assert!(matches!(report.passes[1].kept, Some(Kept::Larger { .. })));
+    assert_eq!(exports(after.bytes()), ["memory", "_start"]);
+    assert_eq!(customs(after.bytes()), [""; 0]);
 }
 
 #[test]

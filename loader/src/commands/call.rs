@@ -8,25 +8,22 @@ use subako_loader::answer::CallToolResult;
 use subako_loader::call::call_tool;
 use subako_loader::outcome::{Cause, Crash, Outcome};
 use subako_loader::render::{Shown, Volume, render};
-use subako_loader::verify::VerifiedBundle;
-use subako_manifest::bundle::TOOLS;
 use subako_manifest::diagnostic::{Code, Diagnostic};
 use subako_manifest::text::{grouped, shown, shown_lines};
-use subako_manifest::tool::ToolSet;
 
+use super::program::open;
 use super::{
-    ANSWERED, ANSWERED_IS_ERROR, CRASHED, Prepared, Stop, in_file, load, open, prepare, print, print_json,
-    read_file, say,
+    ANSWERED, ANSWERED_IS_ERROR, CRASHED, Prepared, Stop, prepare, print, print_json, read_file, say,
 };
 use crate::args::{Call, Format};
 
 pub(super) fn run(args: &Call) -> Result<u8, Stop> {
     let arguments = arguments(&args.arguments)?;
-    let bundle = open(&args.source)?;
-    check_tool(args, &bundle)?;
-    let module = load(&bundle, &args.source, args.bounds.target.as_ref(), args.shared.verbose)?;
-    let prepared = prepare(&bundle, &args.source, &args.bounds)?;
-    match call_tool(&module, &prepared.setup, &args.tool, arguments)? {
+    let opened = open(&args.source, args.shared.verbose)?;
+    check_tool(&args.tool, opened.tool_names())?;
+    let program = opened.load(args.bounds.target.as_ref(), args.shared.verbose)?;
+    let prepared = prepare(&program, &args.bounds)?;
+    match call_tool(&program.module, &prepared.setup, &args.tool, arguments)? {
         Outcome::Answered(answer) => tell_answer(args, &answer, &prepared),
         Outcome::Crashed(crash) => tell_crash(args.shared.format, &crash),
     }
@@ -59,21 +56,14 @@ fn arguments(given: &str) -> Result<Map<String, Value>, Stop> {
     }
 }
 
-/// Refuses a tool that the bundle does not have. The tools are read only for a name that no tool
-/// can have or when somebody looks, so that a call touches what it needs.
-fn check_tool(args: &Call, bundle: &VerifiedBundle<Vec<u8>>) -> Result<(), Stop> {
-    let Some(entry) = bundle.index().entries.iter().find(|entry| entry.path == TOOLS) else {
-        return Ok(());
-    };
-    let bytes = bundle.contents(entry).map_err(|error| in_file(&error, &args.source.bundle))?;
-    let tools = ToolSet::from_json(&bytes).map_err(|error| in_file(&error, &args.source.bundle))?;
-    if tools.tools().iter().any(|tool| tool.name == args.tool) {
+/// Refuses a tool that the bundle does not have.
+fn check_tool(tool: &str, names: &[String]) -> Result<(), Stop> {
+    if names.iter().any(|name| name == tool) {
         return Ok(());
     }
-    let names: Vec<String> = tools.tools().iter().map(|tool| format!("`{}`", tool.name)).collect();
-    let message =
-        format!("`{}` is no tool of this bundle, which has {}", shown(&args.tool), names.join(", "));
-    Err(Stop::one(Diagnostic::error(Code::ToolUnknown, &args.tool, message)))
+    let names: Vec<String> = names.iter().map(|name| format!("`{}`", shown(name))).collect();
+    let message = format!("`{}` is no tool of this bundle, which has {}", shown(tool), names.join(", "));
+    Err(Stop::one(Diagnostic::error(Code::ToolUnknown, tool, message)))
 }
 
 fn tell_answer(args: &Call, answer: &CallToolResult, prepared: &Prepared) -> Result<u8, Stop> {

@@ -7,15 +7,15 @@ use subako_loader::outcome::Crash;
 use subako_loader::relay::Relay;
 
 use super::call::tell_crash;
-use super::{ANSWERED, Stop, load, open, prepare};
+use super::program::open;
+use super::{ANSWERED, Stop, prepare};
 use crate::args::{Exec, Format};
 
 pub(super) fn run(args: &Exec) -> Result<u8, Stop> {
-    let bundle = open(&args.source)?;
-    let module = load(&bundle, &args.source, args.bounds.target.as_ref(), args.verbose)?;
-    let prepared = prepare(&bundle, &args.source, &args.bounds)?;
+    let program = open(&args.source, args.verbose)?.load(args.bounds.target.as_ref(), args.verbose)?;
+    let prepared = prepare(&program, &args.bounds)?;
     let relay = Relay::new(BufReader::new(io::stdin()), io::stdout());
-    match run_module(&module, &prepared.setup, Box::new(relay))? {
+    match run_module(&program.module, &prepared.setup, Box::new(relay))? {
         (None, _) => Ok(ANSWERED),
         (Some(cause), stderr_tail) => tell_crash(Format::Text, &Crash { cause, stderr_tail }),
     }

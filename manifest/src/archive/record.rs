@@ -1,7 +1,7 @@
 //! The three kinds of records of a zip, read from bytes: end record, header of the central
 //! directory, local header. All numbers are little-endian.
 
-use super::{Error, Strictness};
+use super::{Error, FLAG_DESCRIPTOR, Strictness};
 
 const LOCAL_SIGNATURE: u32 = 0x0403_4b50;
 const CENTRAL_SIGNATURE: u32 = 0x0201_4b50;
@@ -233,6 +233,11 @@ impl<'a> Local<'a> {
             data_offset: at + extra_end as u64,
             extra: &bytes[name_end..extra_end],
         })
+    }
+
+    /// Whether the sizes are in a zip64 field. Before a data descriptor they are nowhere yet.
+    pub(super) fn is_zip64(&self) -> bool {
+        self.flags & FLAG_DESCRIPTOR == 0 && (self.compressed_size == u32::MAX || self.size == u32::MAX)
     }
 
     pub(super) fn unicode_name(&self) -> Option<&'a [u8]> {

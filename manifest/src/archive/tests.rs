@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::io::Write as _;
 
 use super::forge::{Forged, Zip};
 use super::*;
@@ -10,12 +11,18 @@ fn survey(bytes: &[u8], strictness: Strictness) -> Vec<Error> {
     }
 }
 
+fn deflated(name: &str, contents: &[u8]) -> Forged {
+    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(contents).unwrap();
+    Forged::new(name.as_bytes(), contents, 8, encoder.finish().unwrap())
+}
+
 fn a() -> Forged {
     Forged::stored("a", b"alpha")
 }
 
 fn b() -> Forged {
-    Forged::deflated("b", b"beta beta beta beta")
+    deflated("b", b"beta beta beta beta")
 }
 
 /// Both strictnesses refuse it, with this fault first.
@@ -68,7 +75,7 @@ fn streamed_zips_are_uploads_and_no_bundles() {
 #[test]
 fn a_descriptor_with_eight_byte_sizes_is_read() {
     let mut after = b"PK\x07\x08".to_vec();
-    after.extend(crc32fast::hash(b"alpha").to_le_bytes());
+    after.extend(forge::crc32(b"alpha").to_le_bytes());
     after.extend(5_u64.to_le_bytes());
     after.extend(5_u64.to_le_bytes());
     assert_eq!(survey(&Zip::of([a().streamed(true).after(after)]).bytes(), Strictness::Upload), []);
@@ -156,6 +163,7 @@ fn a_zip_inside_a_zip_is_read() {
 fn zip64_is_refused() {
     let wide = |header: &mut forge::Header| header.size = u32::MAX;
     assert_eq!(refused(&Zip::of([a().central(wide)])), Error::Zip64 { entry: Some("a".into()), offset: 36 });
+    assert_eq!(refused(&Zip::of([a().local(wide)])), Error::Zip64 { entry: Some("a".into()), offset: 0 });
     let extra = |header: &mut forge::Header| header.extra = vec![1, 0, 0, 0];
     assert_eq!(refused(&Zip::of([a().central(extra)])), Error::Zip64 { entry: Some("a".into()), offset: 36 });
     let zip = Zip { count: Some(0xffff), ..Zip::of([a()]) };
@@ -293,7 +301,7 @@ fn a_lying_size_is_refused() {
     assert_eq!(refused(&zip), Error::SizeWrong { entry: "a".into(), offset: 0, found: 5, expected: 6 });
 
     let zeros = vec![0; 1_000_000];
-    let lying = |size| Forged::deflated("z", &zeros).both(|header| header.size = size);
+    let lying = |size| deflated("z", &zeros).both(|header| header.size = size);
     let wrong = |found, expected| Err(Error::SizeWrong { entry: "z".into(), offset: 0, found, expected });
     assert_eq!(contents_of(lying(10)), wrong(11, 10));
     assert_eq!(contents_of(lying(0)), wrong(1, 0));
@@ -312,7 +320,7 @@ fn a_lying_size_is_refused() {
 
 #[test]
 fn wrong_contents_are_refused() {
-    let found = crc32fast::hash(b"alpha");
+    let found = forge::crc32(b"alpha");
     assert_eq!(
         contents_of(a().both(|header| header.crc32 = 7)),
         Err(Error::CrcWrong { entry: "a".into(), offset: 0, found, expected: 7 })
@@ -339,7 +347,7 @@ fn wrong_contents_are_refused() {
 
 #[test]
 fn an_empty_deflated_entry_is_read() {
-    assert_eq!(contents_of(Forged::deflated("e", b"")), Ok(Vec::new()));
+    assert_eq!(contents_of(deflated("e", b"")), Ok(Vec::new()));
 }
 
 /// `python3 -c "import zipfile,sys; z=zipfile.ZipFile(sys.stdout.buffer,'w',8); …"` into a pipe:

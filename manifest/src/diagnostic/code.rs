@@ -244,9 +244,14 @@ codes! {
     ArtifactForeign = "E0913", Input, "the engine does not take the artifact";
     MemoryMinimum = "E0914", Input, "the module's memory starts larger than a call's may be";
     Instantiate = "E0915", Input, "the module cannot be instantiated";
+    NotInstalled = "E0916", Input, "the bundle is not installed";
+    CacheDamaged = "E0917", Input, "a file of the cache is damaged";
+    CacheOtherCpu = "E0918", Input, "the bundle is installed for another CPU";
     EngineStart = "E0920", Environment, "the engine cannot start on this machine";
     CallThread = "E0921", Environment, "a call's thread cannot run";
     PreopenAbsent = "E0922", Environment, "a directory for the module cannot be opened";
+    CacheShared = "E0923", Environment, "a part of the cache may be written by others";
+    CacheAbsent = "E0924", Usage, "there is no place for the cache";
 }
 
 impl Serialize for Code {

@@ -225,9 +225,16 @@ pub fn attach<B: AsRef<[u8]>>(bundle: &OpenBundle<B>, envelope: &Envelope) -> Re
 /// # Errors
 ///
 /// [`Error::Envelope`], under `name`.
-pub fn read_envelope(name: &str, bytes: &[u8]) -> Result<Envelope, Error> {
+pub fn read_envelope<B: AsRef<[u8]>>(
+    name: &str,
+    bytes: &[u8],
+    bundle: &OpenBundle<B>,
+) -> Result<Envelope, Error> {
     let wrong = |error: SignatureError| Error::Envelope { name: name.to_owned(), error };
-    Envelope::from_json(bytes).map_err(|error| wrong(error.into()))
+    let envelope = Envelope::from_json(bytes).map_err(|error| wrong(error.into()))?;
+    Statement::about(bundle.digest(), bundle.index().upload, envelope.claimed())
+        .map_err(|error| wrong(error.into()))?;
+    Ok(envelope)
 }
 
 /// The bundle without the signature of that key.

@@ -47,9 +47,6 @@ pub(crate) enum Format {
     Json,
 }
 
-/// The environment variable that names a trust file, for deployments.
-pub(crate) const TRUST_VARIABLE: &str = "SUBAKO_TRUST";
-
 /// Which bundle, and who vouches for it.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Source {

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use subako_manifest::bundle::{self, OpenBundle};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
@@ -17,6 +18,32 @@ use subako_manifest::trust::{self, Moment, Vouch};
 use crate::bundle_file::BundleFile;
 use crate::map::Memory;
 use crate::pick::Pick;
+
+/// The environment variable that names a trust file, for deployments.
+pub const TRUST_VARIABLE: &str = "SUBAKO_TRUST";
+
+/// The machine's clock is out of reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("`clock` is before 1970 or after 9999: it cannot tell whether keys have expired")]
+pub struct ClockWrong;
+
+impl Explain for ClockWrong {
+    fn diagnostics(&self) -> Vec<Diagnostic> {
+        vec![Diagnostic::error(Code::Io, "clock", self.to_string())]
+    }
+}
+
+/// The time by which keys expire.
+///
+/// # Errors
+///
+/// [`ClockWrong`]
+pub fn clock() -> Result<Moment, ClockWrong> {
+    #[expect(clippy::disallowed_methods, reason = "keys expire by the clock; no output holds it")]
+    let now = SystemTime::now();
+    let seconds = now.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs());
+    seconds.and_then(Moment::from_unix).ok_or(ClockWrong)
+}
 
 /// Whom the user trusts.
 #[derive(Debug, Clone, PartialEq, Eq)]

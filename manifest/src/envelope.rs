@@ -129,6 +129,12 @@ impl Envelope {
         self.key_id
     }
 
+    /// The payload, whoever made it.
+    #[must_use]
+    pub fn claimed(&self) -> &[u8] {
+        &self.payload
+    }
+
     /// The payload, if `key` has signed it.
     ///
     /// # Errors

@@ -3,16 +3,15 @@
 
 use std::env;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use subako_loader::cache::Record;
-use subako_loader::verify::{Trust, Voucher};
+use subako_loader::verify::{TRUST_VARIABLE, Trust, Voucher, clock};
 use subako_manifest::diagnostic::{Code, Diagnostic};
 use subako_manifest::text::shown;
-use subako_manifest::trust::{self, Moment};
+use subako_manifest::trust;
 
 use super::{Stop, read_file, say};
-use crate::args::{Source, TRUST_VARIABLE};
+use crate::args::Source;
 
 pub(super) fn trust(source: &Source) -> Result<Trust, Stop> {
     let mut paths = source.trust.clone();
@@ -27,7 +26,7 @@ pub(super) fn trust(source: &Source) -> Result<Trust, Stop> {
         .map(|path| Ok((path.display().to_string(), read_file(path, Code::TrustFileAbsent)?)))
         .collect::<Result<_, Stop>>()?;
     let keys = trust::Trust::from_files(&files)?;
-    Ok(Trust::Keys { keys, detached: Vec::new(), now: now()? })
+    Ok(Trust::Keys { keys, detached: Vec::new(), now: clock()? })
 }
 
 /// Asks again of an installed bundle: its signatures were verified when it was installed, and
@@ -70,15 +69,4 @@ pub(super) fn tell(voucher: &Voucher, source: &Source, verbose: bool) {
 
 fn warn_of_unsigned(name: &str) {
     say(&format!("warning: `{}` runs unsigned, as --allow-unsigned asks", shown(name)));
-}
-
-/// The time by which keys expire.
-fn now() -> Result<Moment, Stop> {
-    #[expect(clippy::disallowed_methods, reason = "keys expire by the clock; no output holds it")]
-    let now = SystemTime::now();
-    let seconds = now.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs());
-    seconds.and_then(Moment::from_unix).ok_or_else(|| {
-        let message = "`clock` is before 1970 or after 9999: it cannot tell whether keys have expired";
-        Stop::one(Diagnostic::error(Code::Io, "clock", message))
-    })
 }

@@ -582,6 +582,34 @@ mod tests {
     }
 
     #[test]
+    fn who_signs() {
+        let signed = build(&["--sign=k.pem", "--builder=https://ci", "--source=git+https://e@main"]);
+        assert_eq!((signed.sign.as_deref(), signed.signing.builder.as_str()), (Some("k.pem"), "https://ci"));
+        assert_eq!(signed.signing.source.unwrap().uri, "git+https://e@main");
+        let commit = "0123456789012345678901234567890123456789";
+        let at = build(&["--sign=k", &format!("--source=git+ssh://git@e/r@{commit}")]).signing.source.unwrap();
+        assert_eq!((at.uri.as_str(), at.commit.as_deref()), ("git+ssh://git@e/r", Some(commit)));
+        let sign = |args: &[&str]| parse(&[&["sign", "b.subako"], args].concat());
+        sign(&["--key", "k"]).unwrap();
+        sign(&["--signer", "s", "--public-key", "p", "--detached", "d"]).unwrap();
+        for (args, kind) in [
+            (&[][..], ErrorKind::MissingRequiredArgument),
+            (&["--signer", "s"], ErrorKind::MissingRequiredArgument),
+            (&["--key", "k", "--signer", "s", "--public-key", "p"], ErrorKind::ArgumentConflict),
+            (&["--key", "k", "--attach", "a"], ErrorKind::ArgumentConflict),
+            (&["--attach", "a", "--detached", "d"], ErrorKind::MissingRequiredArgument),
+            (&["--key", "k", "--detached", "d", "-o", "o"], ErrorKind::ArgumentConflict),
+            (&["--remove", "abc"], ErrorKind::ValueValidation),
+            (&["--key", "k", "--builder", "me"], ErrorKind::ValueValidation),
+            (&["--key", "k", "--source", "a b:c"], ErrorKind::ValueValidation),
+        ] {
+            assert_eq!(sign(args).unwrap_err(), kind, "{args:?}");
+        }
+        let unsigned = ["build", "greet", "-o", "out.subako", "--builder=https://ci"];
+        assert_eq!(parse(&unsigned).unwrap_err(), ErrorKind::MissingRequiredArgument);
+    }
+
+    #[test]
     fn what_is_needed() {
         assert_eq!(parse(&["check"]).unwrap_err(), ErrorKind::MissingRequiredArgument);
         assert_eq!(parse(&["build", "greet"]).unwrap_err(), ErrorKind::MissingRequiredArgument);

@@ -130,11 +130,17 @@ struct FileKey {
     key: String,
     #[serde(default, deserialize_with = "moment")]
     expires: Option<Moment>,
+    #[serde(default, deserialize_with = "given")]
     packages: Option<Vec<String>>,
 }
 
 fn one() -> u64 {
     1
+}
+
+/// A field that is there is not `null`: nobody should wonder what that means.
+fn given<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 fn moment<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Moment>, D::Error> {

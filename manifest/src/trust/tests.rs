@@ -207,6 +207,7 @@ fn what_is_no_trust_file() {
         (file(2, r#","expire":"2027-01-01""#, ""), "is not a trust file: unknown field `expire`, expected one of"),
         (file(1, r#","expires":"tomorrow""#, ""), "is not a trust file: `tomorrow` is not a date or time such as"),
         (file(1, r#","expires":null"#, ""), "is not a trust file: invalid type: null, expected a string"),
+        (file(1, r#","packages":null"#, ""), "is not a trust file: invalid type: null, expected a sequence"),
         (file(1, r#","packages":["Greet"]"#, ""), "names `Greet`, which is not a package name"),
         (file(1, "", r#","revoked":["abc"]"#), "is not a trust file: `abc` is not a digest"),
         (threshold("0"), "has a threshold of 0, and 2 keys"),

@@ -65,7 +65,7 @@ pub(crate) struct Source {
     pub(crate) allow_unsigned: bool,
 }
 
-/// What every command takes.
+/// How a command that loads a bundle talks.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Shared {
     /// How results are printed: for people, or as one JSON object on stdout
@@ -94,7 +94,7 @@ pub(crate) struct Bounds {
     /// The directory behind `/volume/data`; without it, the module has none
     #[arg(long, value_name = "DIR")]
     pub(crate) volume_data: Option<PathBuf>,
-    /// A read-only directory behind `/skills/NAME`; repeatable
+    /// A read-only directory behind `/skills/NAME`; NAME has 1 to 32 of a-z 0-9 -; repeatable
     #[arg(long = "skill", value_name = "NAME=DIR", value_parser = skill)]
     pub(crate) skills: Vec<(String, PathBuf)>,
     /// Keep the fresh directory behind `/volume/tmp`, and say where it is
@@ -129,8 +129,9 @@ fn skill(text: &str) -> Result<(String, PathBuf), String> {
 pub(crate) struct Tools {
     #[command(flatten)]
     pub(crate) source: Source,
-    #[command(flatten)]
-    pub(crate) shared: Shared,
+    /// How results are printed: for people, or as one JSON object on stdout
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) format: Format,
 }
 
 const TOOLS_HELP: &str = "\

@@ -108,9 +108,13 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// It is not there, or somebody else may write it.
+    /// Somebody else may write it.
     pub fn open_existing(root: &Path) -> Result<Self, Error> {
-        only_ours(root)?;
+        match only_ours(root) {
+            // Nothing is installed there; asking for it says so.
+            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+            checked => checked?,
+        }
         Ok(Self { root: root.to_owned() })
     }
 

@@ -154,7 +154,7 @@ impl Memory {
     ///
     /// The part does not begin at a page of this machine, or the system refuses.
     pub(crate) fn of_file(file: &File, range: Range<usize>) -> io::Result<Self> {
-        if range.start % rustix::param::page_size() != 0 {
+        if !range.start.is_multiple_of(rustix::param::page_size()) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         // SAFETY: as for `file`: the one caller, `BundleFile`, asks that nobody but this user and

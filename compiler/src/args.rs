@@ -596,7 +596,8 @@ mod tests {
         assert_eq!((signed.sign.as_deref(), signed.signing.builder.as_str()), (Some("k.pem"), "https://ci"));
         assert_eq!(signed.signing.source.unwrap().uri, "git+https://e@main");
         let commit = "0123456789012345678901234567890123456789";
-        let at = build(&["--sign=k", &format!("--source=git+ssh://git@e/r@{commit}")]).signing.source.unwrap();
+        let at =
+            build(&["--sign=k", &format!("--source=git+ssh://git@e/r@{commit}")]).signing.source.unwrap();
         assert_eq!((at.uri.as_str(), at.commit.as_deref()), ("git+ssh://git@e/r", Some(commit)));
         let sign = |args: &[&str]| parse(&[&["sign", "b.subako"], args].concat());
         sign(&["--key", "k"]).unwrap();

@@ -239,13 +239,12 @@ impl PublicKey {
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), WrongSignature> {
         match &self.point {
             Point::Ed25519(key) => {
-                let signature = ed25519_dalek::Signature::from_slice(signature)
-                    .map_err(|_| WrongSignature::Encoding)?;
+                let signature =
+                    ed25519_dalek::Signature::from_slice(signature).map_err(|_| WrongSignature::Encoding)?;
                 key.verify_strict(message, &signature).map_err(|_| WrongSignature::Other)
             }
             Point::P256(key) => {
-                let parsed =
-                    ecdsa::Signature::from_der(signature).map_err(|_| WrongSignature::Encoding)?;
+                let parsed = ecdsa::Signature::from_der(signature).map_err(|_| WrongSignature::Encoding)?;
                 if parsed.to_der().as_bytes() != signature {
                     return Err(WrongSignature::Encoding);
                 }

@@ -918,3 +918,54 @@ fn a_p256_signature_has_one_spelling() {
         }
     }
 }
+
+#[test]
+fn a_cache_that_others_may_write_is_refused() {
+    let signed = signed();
+    let cache = signed.keys.path("cache");
+    let run_with = |arguments: &[&str]| loader([arguments, &["--cache-dir", &cache]].concat());
+    let install = ["install", &signed.bundle, "--trust", &signed.public[0]];
+    let run = run_with(&install).exits(0);
+    let digest = run.stdout.split_whitespace().next().unwrap().strip_prefix("sha256:").unwrap().to_owned();
+    let bundles = format!("{cache}/bundles");
+    let artifact = format!("{bundles}/{digest}/artifact.cwasm");
+    let greet = ["call", "name:hello", "greet", r#"{"name":"Ada"}"#];
+    for (path, wrong, right) in [(&cache, 0o770, 0o700), (&artifact, 0o420, 0o400)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(wrong)).unwrap();
+        let run = run_with(&greet).exits(5);
+        assert_eq!(run.errors(), ["E0923"], "{path}: {run}");
+        fs::set_permissions(path, fs::Permissions::from_mode(right)).unwrap();
+        let _ = run_with(&greet).exits(0);
+    }
+}
+
+#[test]
+fn every_test_that_the_page_names_is_there() {
+    let root = subako_tests::workspace();
+    let page = fs::read_to_string(root.join("docs/trust.md")).unwrap();
+    let names: Vec<&str> = page
+        .split('`')
+        .filter_map(|word| word.split_once("::"))
+        .filter(|(file, test)| *file != "file" && *file != "loader" && !test.contains(' '))
+        .map(|(_, test)| test)
+        .collect();
+    assert!(names.len() > 20, "{names:?}");
+    let mut sources = String::new();
+    for path in [
+        "tests/tests/trust.rs",
+        "tests/tests/crash.rs",
+        "manifest/src/key/tests.rs",
+        "manifest/src/envelope/tests.rs",
+        "manifest/src/statement/tests.rs",
+        "manifest/src/trust/tests.rs",
+        "loader/src/bundle_file.rs",
+        "compiler/src/sign/tests.rs",
+        "compiler/src/precompile/tests.rs",
+    ] {
+        sources += &fs::read_to_string(root.join(path)).unwrap();
+    }
+    for name in names {
+        let there = sources.contains(&format!("fn {name}()")) || sources.contains(&format!("    {name} = "));
+        assert!(there, "docs/trust.md names `{name}`, which is no test");
+    }
+}

@@ -9,9 +9,7 @@ use p256::ecdsa;
 use p256::ecdsa::signature::Signer as _;
 use p256::pkcs8::EncodePrivateKey as _;
 use pkcs8::pkcs5::pbes2::Parameters;
-use pkcs8::{
-    EncryptedPrivateKeyInfoRef, LineEnding, ObjectIdentifier, PrivateKeyInfoRef, SecretDocument,
-};
+use pkcs8::{EncryptedPrivateKeyInfoRef, LineEnding, ObjectIdentifier, PrivateKeyInfoRef, SecretDocument};
 use subako_manifest::key::{Algorithm, PublicKey};
 use zeroize::Zeroizing;
 
@@ -77,7 +75,9 @@ impl NotPrivateKey {
         let name = subako_manifest::text::shown(name);
         match self {
             Self::Form(_) => Some(format!("openssl pkcs8 -topk8 -in {name} -out key.pem")),
-            Self::Encryption(_) => Some(format!("openssl pkcs8 -topk8 -v2 aes-256-cbc -in {name} -out key.pem")),
+            Self::Encryption(_) => {
+                Some(format!("openssl pkcs8 -topk8 -v2 aes-256-cbc -in {name} -out key.pem"))
+            }
             _ => None,
         }
     }
@@ -127,11 +127,7 @@ impl PrivateKey {
         }
         let read = SecretDocument::from_pem(pem.trim_ascii());
         let (label, document) = read.map_err(|_| refused(NotPrivateKey::Pem))?;
-        let document = if label == ENCRYPTED {
-            decrypt(name, &document, passphrase)?
-        } else {
-            document
-        };
+        let document = if label == ENCRYPTED { decrypt(name, &document, passphrase)? } else { document };
         Self::from_der(document.as_bytes()).map_err(refused)
     }
 
@@ -250,7 +246,7 @@ fn encrypt(document: &SecretDocument, passphrase: &str) -> Result<SecretDocument
     getrandom::fill(&mut salt).and_then(|()| getrandom::fill(&mut iv)).map_err(Error::Random)?;
     let parameters = Parameters::generate_pbkdf2_sha256_aes256cbc(ROUNDS, &salt, iv);
     let parameters = parameters.map_err(|error| Error::Encode(error.into()))?;
-    let info = PrivateKeyInfoRef::try_from(document.as_bytes())
-        .map_err(|error| Error::Encode(error.into()))?;
+    let info =
+        PrivateKeyInfoRef::try_from(document.as_bytes()).map_err(|error| Error::Encode(error.into()))?;
     info.encrypt_with_params(parameters, passphrase).map_err(Error::Encode)
 }

@@ -39,13 +39,14 @@ fn call(bundle: &str, arguments: &[&str]) -> Run {
 
 /// The entries of a bundle in a file: names and bytes.
 fn entries(path: &str) -> Vec<(String, Vec<u8>)> {
-    let mut zip = zip::ZipArchive::new(fs::File::open(path).unwrap()).unwrap();
+    let mut zip = zip::ZipArchive::new(fs::File::open(path).expect("the bundle is a zip of text and JSON"))
+        .expect("the bundle is a zip of text and JSON");
     (0..zip.len())
         .map(|at| {
-            let mut entry = zip.by_index(at).unwrap();
+            let mut entry = zip.by_index(at).expect("the bundle is a zip of text and JSON");
             let mut bytes = Vec::new();
-            std::io::Read::read_to_end(&mut entry, &mut bytes).unwrap();
-            (entry.name().unwrap().into_owned(), bytes)
+            std::io::Read::read_to_end(&mut entry, &mut bytes).expect("the bundle is a zip of text and JSON");
+            (entry.name().expect("the bundle is a zip of text and JSON").into_owned(), bytes)
         })
         .collect()
 }
@@ -54,8 +55,8 @@ fn entries(path: &str) -> Vec<(String, Vec<u8>)> {
 fn envelope(bundle: &str, id: &str) -> (Value, Vec<u8>) {
     let name = format!("signatures/{id}.json");
     let bytes = entries(bundle).into_iter().find(|(found, _)| *found == name).expect("the key has signed").1;
-    let envelope: Value = serde_json::from_slice(&bytes).unwrap();
-    let payload = unbase64(envelope["payload"].as_str().unwrap());
+    let envelope: Value = serde_json::from_slice(&bytes).expect("the bundle is a zip of text and JSON");
+    let payload = unbase64(envelope["payload"].as_str().expect("the bundle is a zip of text and JSON"));
     (envelope, pae(&payload))
 }
 
@@ -391,12 +392,16 @@ impl Signed {
             .zip(&self.public)
             .map(|(name, public)| {
                 let mut key = json!({ "name": name, "key": spki_base64(public) });
-                key.as_object_mut().unwrap().extend(of_keys.as_object().unwrap().clone());
+                key.as_object_mut()
+                    .expect("it is an object")
+                    .extend(of_keys.as_object().expect("it is an object").clone());
                 key
             })
             .collect();
         let mut file = json!({ "format": 1, "keys": keys });
-        file.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        file.as_object_mut()
+            .expect("it is an object")
+            .extend(more.as_object().expect("it is an object").clone());
         self.keys.write("trust.json", file.to_string())
     }
 

@@ -30,10 +30,32 @@ Exit status:
   4  the call crashed
   5  the machine failed (disk, memory)";
 
+/// The command line of `call` alone.
+#[derive(Debug, Parser)]
+struct CallAlone {
+    #[command(flatten)]
+    call: Call,
+}
+
+impl Args {
+    /// Parses the command line. That of `call`, which is made to start fast, is first parsed by
+    /// itself, without setting up the other commands; whatever is wrong with it is told by the
+    /// whole.
+    pub(crate) fn parse_fast() -> Result<Self, clap::Error> {
+        let mut words = env::args_os().skip(1).peekable();
+        if words.peek().is_some_and(|word| word == "call")
+            && let Ok(CallAlone { call }) = CallAlone::try_parse_from(words)
+        {
+            return Ok(Self { command: Command::Call(Box::new(call)) });
+        }
+        Self::try_parse()
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Tools(Tools),
-    Call(Call),
+    Call(Box<Call>),
     Exec(Exec),
     Install(Install),
     Cache(Cache),
@@ -163,6 +185,9 @@ pub(crate) struct Call {
     /// As JSON, also what the model would read
     #[arg(long)]
     pub(crate) render: bool,
+    /// Say on stderr how long each step took
+    #[arg(long)]
+    pub(crate) timings: bool,
     #[command(flatten)]
     pub(crate) bounds: Bounds,
     #[command(flatten)]

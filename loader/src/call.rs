@@ -26,6 +26,7 @@ use crate::instantiate::{self, instantiate};
 use crate::map::MappedModule;
 use crate::message::{Message, fresh_id};
 use crate::outcome::{Cause, Crash, Outcome};
+use crate::timings;
 
 pub use crate::host::preopens::Preopens;
 pub use crate::message::{Params, Request};
@@ -200,6 +201,7 @@ pub fn run(
         stderr: Arc::clone(&stderr),
     };
 
+    timings::mark("host");
     let (sender, receiver) = mpsc::channel();
     thread::Builder::new()
         .name("module".to_owned())
@@ -208,7 +210,9 @@ pub fn run(
         .spawn({
             let (module, deadline) = (module.clone(), Arc::clone(&deadline));
             move || {
+                timings::mark("thread");
                 let ended = start_to_exit(&module, host, &exchange);
+                timings::mark("run");
                 drop(opened);
                 // A caller that gave up is not there to be told.
                 let _ = sender.send(ended);

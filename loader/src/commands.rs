@@ -36,10 +36,12 @@ const ANSWERED_IS_ERROR: u8 = 1;
 const CRASHED: u8 = 4;
 
 /// Runs a command to its end and gives the program's exit status.
-pub(crate) fn run(args: &Args) -> ExitCode {
+///
+/// `started` is when the program was, in nanoseconds of the monotonic clock.
+pub(crate) fn run(args: &Args, started: i128) -> ExitCode {
     let (ended, format) = match &args.command {
         Command::Tools(tools) => (tools::run(tools), tools.format),
-        Command::Call(call) => (call::run(call), call.shared.format),
+        Command::Call(call) => (call::timed(call, started), call.shared.format),
         Command::Exec(exec) => (exec::run(exec), Format::Text),
         Command::Install(install) => (install::run(install), install.shared.format),
         Command::Cache(cache) => (cache::run(cache), cache.format),
@@ -204,7 +206,8 @@ fn prepare(program: &Program, bounds: &Bounds) -> Result<Prepared, Stop> {
         }
     }
     let (volume_tmp, volume) = match &bounds.volume_tmp {
-        Some(dir) => (dir.clone(), None),
+        Some(dir) => (Some(dir.clone()), None),
+        None if !bounds.keep_volume && !program.module.reaches_files() => (None, None),
         None => {
             let volume = made_for_us("subako-volume-").tempdir().map_err(|error| {
                 let place = std::env::temp_dir().display().to_string();
@@ -214,9 +217,9 @@ fn prepare(program: &Program, bounds: &Bounds) -> Result<Prepared, Stop> {
             let path = volume.path().to_owned();
             if bounds.keep_volume {
                 say(&format!("kept: /volume/tmp is {}", volume.keep().display()));
-                (path, None)
+                (Some(path), None)
             } else {
-                (path, Some(volume))
+                (Some(path), Some(volume))
             }
         }
     };
@@ -226,7 +229,7 @@ fn prepare(program: &Program, bounds: &Bounds) -> Result<Prepared, Stop> {
         memory_bytes: bounds.memory.bytes(),
         write_budget_bytes: bounds.write_budget.bytes(),
         preopens: Preopens {
-            volume_tmp: Some(volume_tmp),
+            volume_tmp,
             volume_data: bounds.volume_data.clone(),
             package: program.assets.as_ref().map(|assets| assets.path().to_owned()),
             skills: bounds.skills.clone(),

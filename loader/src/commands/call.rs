@@ -1,6 +1,7 @@
 //! `subako-loader call`.
 
 use std::io::{self, IsTerminal as _, Read as _};
+use std::mem;
 use std::path::Path;
 
 use serde_json::value::RawValue;
@@ -10,26 +11,65 @@ use subako_loader::call::call_tool;
 use subako_loader::engine::MAX_FRAMES;
 use subako_loader::outcome::{Cause, Crash, Outcome};
 use subako_loader::render::{Shown, Volume, render};
+use subako_loader::timings::{self, Mark};
 use subako_manifest::diagnostic::{Code, Diagnostic};
 use subako_manifest::text::{grouped, shown, shown_lines};
 
-use super::program::open;
+use super::program::{Program, open};
 use super::{
     ANSWERED, ANSWERED_IS_ERROR, CRASHED, Prepared, Stop, prepare, print, print_json, read_file, say,
 };
 use crate::args::{Call, Format};
 
-pub(super) fn run(args: &Call) -> Result<u8, Stop> {
+/// Runs the call; `--timings` tells how long its steps took.
+pub(super) fn timed(args: &Call, started: i128) -> Result<u8, Stop> {
+    if args.timings {
+        timings::keep(Mark { step: "main", at: started });
+    }
+    timings::mark("arguments");
+    let ended = run(args);
+    tell_timings(&timings::take());
+    ended
+}
+
+/// The first mark and the last as they are, to be compared with another process's clock; and what
+/// each step took. It is printed in one go, after the last mark.
+fn tell_timings(marks: &[Mark]) {
+    let (Some(first), Some(last)) = (marks.first(), marks.last()) else { return };
+    let mut lines = vec![format!("timing: {} at {} ns", first.step, first.at)];
+    for pair in marks.windows(2) {
+        let nanoseconds = pair[1].at - pair[0].at;
+        lines.push(format!(
+            "timing: {} {}.{} us",
+            pair[1].step,
+            nanoseconds / 1000,
+            nanoseconds % 1000 / 100
+        ));
+    }
+    lines.push(format!("timing: end at {} ns", last.at));
+    say(&lines.join("\n"));
+}
+
+fn run(args: &Call) -> Result<u8, Stop> {
     let arguments = arguments(&args.arguments)?;
     let opened = open(&args.source, args.shared.verbose)?;
     check_tool(&args.tool, opened.tool_names())?;
     let program = opened.load(args.bounds.target.as_ref(), args.shared.verbose)?;
     let prepared = prepare(&program, &args.bounds)?;
+    timings::mark("volume");
     let called = call_tool(&program.module, &prepared.setup, &args.tool, arguments);
-    match called.map_err(|error| Stop::of_call(&error, &prepared.setup.interrupt))? {
+    timings::mark("hand over");
+    let told = match called.map_err(|error| Stop::of_call(&error, &prepared.setup.interrupt))? {
         Outcome::Answered(answer) => tell_answer(args, &answer, &prepared),
         Outcome::Crashed(crash) => tell_crash(args.shared.format, &crash, args.bounds.stderr),
-    }
+    };
+    timings::mark("print");
+    // The directories that were made go; the code goes with the process, which ends now.
+    let Program { module, assets, .. } = program;
+    mem::forget(module);
+    drop((assets, prepared));
+    timings::mark("clean up");
+    told
 }
 
 /// The arguments as they are given: JSON, `@FILE`, or `-`. They go to the tool as they are: only

@@ -5,7 +5,11 @@ mod build;
 mod check;
 mod compile;
 mod inspect;
+mod keygen;
+mod sign;
+mod signing;
 mod targets;
+mod verify;
 
 use std::io::{self, Write as _};
 use std::panic::{self, AssertUnwindSafe};
@@ -26,6 +30,9 @@ pub(crate) fn run(args: Args) -> ExitCode {
     let ended = panic::catch_unwind(AssertUnwindSafe(|| match &args.command {
         Command::Check(check) => check::run(check, &console),
         Command::Build(build) => build::run(build, &console),
+        Command::Keygen(keygen) => keygen::run(keygen, &console),
+        Command::Sign(sign) => sign::run(sign, &console),
+        Command::Verify(verify) => verify::run(verify, &console),
         Command::Inspect(inspect) => inspect::run(inspect, &console),
         Command::Targets(_) => targets::run(&console),
         Command::Compile(compile) => Ok(compile::run(compile)),

@@ -4,13 +4,16 @@
 pub(crate) mod build;
 pub(crate) mod check;
 pub(crate) mod inspect;
+pub(crate) mod keygen;
 pub(crate) mod paint;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]
 mod schema;
 mod sheet;
+pub(crate) mod sign;
 pub(crate) mod targets;
+pub(crate) mod verify;
 
 use std::path::Path;
 

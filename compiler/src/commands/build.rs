@@ -7,10 +7,11 @@ use std::thread;
 
 use subako_compiler::pipeline::{self, Options};
 use subako_compiler::precompile;
+use subako_compiler::sign::{Signing, provenance};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain as _};
 use subako_manifest::target::{self, Target};
 
-use super::{Console, Stop};
+use super::{Console, Stop, signing};
 use crate::args::{Build, Compiling};
 use crate::output::Destination;
 use crate::report::build::BuildReport;
@@ -23,6 +24,7 @@ pub(super) fn run(args: &Build, console: &Console) -> Result<u8, Stop> {
         targets: targets(&args.targets)?,
         precompile: settings(&args.compiling)?,
         warnings: args.reading.warnings(),
+        signing: signing(args)?,
     };
     let destination = Destination::new(&args.output)?.outside(&args.package)?;
 
@@ -40,6 +42,14 @@ pub(super) fn run(args: &Build, console: &Console) -> Result<u8, Stop> {
     console.tell(&warnings);
     console.summarise(&BuildReport::new(built, destination.path(), warnings))?;
     Ok(0)
+}
+
+fn signing(args: &Build) -> Result<Option<Signing>, Stop> {
+    if args.sign.is_none() && args.signing.signer.is_none() {
+        return Ok(None);
+    }
+    let flags = provenance::flags(&args.passes.passes());
+    signing::signing(args.sign.as_deref(), &args.signing, Some(flags)).map(Some)
 }
 
 /// The targets meant by the names, each once, sorted; every name that is none is told.

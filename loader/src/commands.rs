@@ -9,10 +9,12 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::json;
 use subako_loader::call::{CallSetup, Preopens};
+use subako_loader::http::Policy;
 use subako_loader::map::{MappedModule, map};
 use subako_loader::package_files;
 use subako_loader::pick::{HostCpu, pick};
@@ -171,6 +173,14 @@ fn load(
     map(artifact).map_err(|error| in_file(&error, &source.bundle))
 }
 
+/// The network policy in a file; without one, no host is allowed.
+fn network(file: Option<&Path>) -> Result<Policy, Stop> {
+    let Some(file) = file else { return Ok(Policy::default()) };
+    let bytes = read_file(file, Code::PolicyAbsent)?;
+    let directory = file.parent().unwrap_or(Path::new(""));
+    Policy::parse(&bytes, directory).map_err(|error| in_file(&error, file))
+}
+
 /// What a call is given, and the directories that were made for it.
 struct Prepared {
     setup: CallSetup,
@@ -208,6 +218,7 @@ fn prepare(bundle: &VerifiedBundle<Vec<u8>>, source: &Source, bounds: &Bounds) -
             package: package.as_ref().map(|dir| dir.path().to_owned()),
             skills: bounds.skills.clone(),
         },
+        network: Some(Arc::new(network(bounds.network.as_deref())?)),
         show_stderr: bounds.stderr,
     };
     Ok(Prepared { setup, _package: package, _volume: volume })

@@ -221,6 +221,13 @@ codes! {
     EngineStart = "E0920", Environment, "the engine cannot start on this machine";
     CallThread = "E0921", Environment, "a call's thread cannot run";
     PreopenAbsent = "E0922", Environment, "a directory for the module cannot be opened";
+    PolicyAbsent = "E0950", Input, "the network policy is not there";
+    PolicyJson = "E0951", Input, "the network policy is not JSON";
+    PolicyField = "E0952", Input, "a field of the network policy is missing, unknown, there twice or of another type";
+    PolicyHost = "E0953", Input, "the network policy allows what is no host";
+    PolicyCredential = "E0954", Input, "a credential of the network policy cannot be used";
+    PolicyAddress = "E0955", Input, "an address of the network policy cannot be used";
+    PolicyCertificate = "E0956", Input, "a certificate of the network policy cannot be used";
 }
 
 impl Serialize for Code {

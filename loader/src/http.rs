@@ -4,7 +4,8 @@
 //!
 //! A request goes this way, at each hop: [`request`] → [`connect`] (allowed? [`resolve`], every
 //! address checked by [`destination`], connected to just that one) → [`exchange`] → [`redirect`]
-//! or [`download`] → [`answer`].
+//! or [`download`] → [`answer`]. What a [`credential`] added on the way out is struck out on the way
+//! back by [`mask`].
 
 pub mod allow;
 mod answer;
@@ -18,6 +19,7 @@ mod exchange;
 pub mod failure;
 pub mod fields;
 mod imports;
+mod mask;
 pub mod origin;
 mod payload;
 mod policy;

@@ -74,7 +74,11 @@ impl Volume<'_> {
         let mut directory = self.root(path.mount)?;
         let (name, above) = path.names.split_last().ok_or(Unusable::NotFile)?;
         for name in above {
-            directory = inside(&directory, name, OFlags::DIRECTORY)?;
+            directory = match inside(&directory, name, OFlags::DIRECTORY) {
+                // Below a file, nothing is.
+                Err(Unusable::NotDirectory) => return Err(Unusable::Absent),
+                opened => opened?,
+            };
         }
         let file = inside(&directory, name, OFlags::NONBLOCK | OFlags::NOCTTY)?;
         let stat = fstat(&file)?;

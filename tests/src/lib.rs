@@ -7,6 +7,8 @@
 
 pub mod bundle;
 pub mod fixture;
+pub mod https_server;
+pub mod name_server;
 pub mod package;
 pub mod programs;
 pub mod run;

@@ -164,3 +164,6 @@ async fn handshake(stream: TlsStream<TcpStream>) -> hyper::Result<Connection> {
         Ok(Connection::Http1(sender, Driver(driver)))
     }
 }
+
+#[cfg(test)]
+mod tests;

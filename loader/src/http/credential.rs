@@ -37,14 +37,22 @@ pub enum SecretSource {
 
 /// A header's value with a secret in it. Nothing prints it.
 #[derive(Clone)]
-pub(super) struct Secret(HeaderValue);
+pub(super) struct Secret {
+    value: HeaderValue,
+    secret: String,
+}
 
 impl Secret {
     /// The value to send, marked so that no table of HTTP/2 and no log keeps it.
     pub(super) fn into_value(self) -> HeaderValue {
-        let mut value = self.0;
+        let mut value = self.value;
         value.set_sensitive(true);
         value
+    }
+
+    /// The secret itself, without what stands before it.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.secret.as_bytes()
     }
 }
 
@@ -92,7 +100,8 @@ impl Credential {
             return Err(Unavailable::Empty);
         }
         let value = format!("{}{secret}", self.prefix);
-        HeaderValue::from_bytes(value.as_bytes()).map(Secret).map_err(|_| Unavailable::NotHeader)
+        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| Unavailable::NotHeader)?;
+        Ok(Secret { value, secret: secret.to_owned() })
     }
 }
 

@@ -12,6 +12,7 @@ use subako_manifest::text::grouped;
 use super::client::{Client, Clock, Ended, broken};
 use super::decode::{Coding, decoded};
 use super::failure::{Failure, Kind};
+use super::mask::{Mask, Secrets};
 use crate::host::write_budget::WriteBudget;
 use crate::volume::Slot;
 
@@ -27,6 +28,8 @@ pub(super) struct Download<'a> {
     pub(super) whom: String,
     pub(super) body: Incoming,
     pub(super) codings: Vec<Coding>,
+    /// What is struck out of it.
+    pub(super) secrets: &'a Secrets,
 }
 
 impl Download<'_> {
@@ -86,7 +89,7 @@ impl Download<'_> {
 
     /// Gives every piece of the content to `take`.
     fn read(self, mut take: impl FnMut(&[u8]) -> Result<(), Ended>) -> Result<(), Ended> {
-        let Self { client, clock, whom, body, codings } = self;
+        let Self { client, clock, whom, body, codings, secrets } = self;
         let ended = RefCell::new(None);
         let arriving = Arriving { client, clock, whom: &whom, body, chunk: Bytes::new(), ended: &ended };
         let told = |error: io::Error| match ended.take() {
@@ -96,10 +99,12 @@ impl Download<'_> {
         };
         let mut content = decoded(arriving, &codings).map_err(told)?;
         let mut chunk = vec![0; CHUNK_BYTES];
+        let mut mask = Mask::new(secrets);
         loop {
             match content.read(&mut chunk) {
-                Ok(0) => return Ok(()),
-                Ok(read) => take(&chunk[..read])?,
+                Ok(0) => return take(&mask.last()),
+                Ok(read) if secrets.is_empty() => take(&chunk[..read])?,
+                Ok(read) => take(&mask.next(&chunk[..read]))?,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(told(error)),
             }

@@ -13,6 +13,7 @@ use super::connect::{Driver, check, connect};
 use super::decode::{ACCEPTED, codings};
 use super::download::Download;
 use super::failure::{Failure, Kind};
+use super::mask::Secrets;
 use super::origin::Origin;
 use super::payload::Payload;
 use super::policy::Policy;
@@ -78,6 +79,8 @@ struct Hop {
 struct Last {
     origin: Origin,
     response: hyper::Response<Incoming>,
+    /// What was sent on the way here and must not come back.
+    secrets: Secrets,
     /// The body comes as long as this lives.
     _driver: Driver,
 }
@@ -115,7 +118,7 @@ impl Hop {
     }
 
     /// The module's headers with those of the operator and of the client.
-    fn all_headers(&self, policy: &Policy) -> Result<HeaderMap, Failure> {
+    fn all_headers(&self, policy: &Policy, secrets: &mut Secrets) -> Result<HeaderMap, Failure> {
         let mut headers = self.headers.clone();
         for credential in policy.credentials(&self.origin) {
             if headers.contains_key(&credential.header) {
@@ -134,6 +137,7 @@ impl Hop {
                 );
                 Failure::new(Kind::CredentialUnavailable, message)
             })?;
+            secrets.add(secret.bytes());
             headers.insert(&credential.header, secret.into_value());
         }
         let mut set = |name, value| {
@@ -166,14 +170,15 @@ impl Hop {
 fn follow(mut hop: Hop, follow_redirects: bool, around: &Surroundings<'_>) -> Result<Last, Ended> {
     let Surroundings { client, clock, policy, volume } = *around;
     let mut hops = 0;
+    let mut secrets = Secrets::default();
     loop {
         check(&hop.origin, policy)?;
-        let headers = hop.all_headers(policy)?;
+        let headers = hop.all_headers(policy, &mut secrets)?;
         let payload = hop.payload(volume)?;
         let (response, driver) = client.wait(clock, send(client, policy, &hop, headers, payload))?;
         let location = match response.headers().get(header::LOCATION) {
             Some(location) if follow_redirects && is_redirect(response.status()) => location.clone(),
-            _ => return Ok(Last { origin: hop.origin, response, _driver: driver }),
+            _ => return Ok(Last { origin: hop.origin, response, secrets, _driver: driver }),
         };
         if hops == MAX_HOPS {
             let message = format!("{} redirects once more after {MAX_HOPS} hops", hop.origin);
@@ -222,7 +227,7 @@ fn receive(
     slot: Option<(Slot, String)>,
     budget: &mut WriteBudget,
 ) -> Result<Response, Ended> {
-    let Last { origin, response, _driver } = last;
+    let Last { origin, response, secrets, _driver } = last;
     let (mut head, body) = response.into_parts();
     let codings = codings(&head.headers);
     let empty = hyper::body::Body::is_end_stream(&body);
@@ -231,7 +236,14 @@ fn receive(
         head.headers.remove(header::CONTENT_ENCODING);
         head.headers.remove(header::CONTENT_LENGTH);
     }
-    let download = Download { client, clock, whom: origin.to_string(), body, codings };
+    for value in head.headers.values_mut() {
+        let mut bytes = value.as_bytes().to_vec();
+        secrets.strike(&mut bytes);
+        if bytes != value.as_bytes() {
+            *value = HeaderValue::from_bytes(&bytes).unwrap_or(HeaderValue::from_static("***"));
+        }
+    }
+    let download = Download { secrets: &secrets, client, clock, whom: origin.to_string(), body, codings };
     let body = match slot {
         None => AnswerBody::Inline(download.inline()?),
         Some((slot, path)) => {

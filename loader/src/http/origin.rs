@@ -36,7 +36,8 @@ impl Origin {
             url::Host::Ipv6(address) => Host::Address(address.into()),
             url::Host::Domain(name) => {
                 let name = name.strip_suffix('.').unwrap_or(name);
-                if name.len() > 253 || name.split('.').any(|label| label.is_empty() || label.len() > 63) {
+                let named = |label: &str| (1..=63).contains(&label.len()) && !label.contains('*');
+                if name.len() > 253 || !name.split('.').all(named) {
                     return None;
                 }
                 Host::Name(name.to_ascii_lowercase())

@@ -751,10 +751,14 @@ fn policies_are_read_strictly() {
     ] {
         let mut world = World::new();
         world.policy = policy;
-        let run = world.run(&json!({ "url": "https://a.test/" }), &["--format", "text"]);
-        let run = run.exits(3);
-        assert_eq!(run.errors(), codes, "{run}");
-        assert!(run.stderr.contains("policy.json"), "{run}");
+        let told = world.run(&json!({ "url": "https://a.test/" }), &[]).exits(3).json();
+        let diagnostics = told["diagnostics"].as_array().expect("a list");
+        let found: Vec<&str> = diagnostics.iter().filter_map(|told| told["code"].as_str()).collect();
+        assert_eq!(found, codes, "{told}");
+        for diagnostic in diagnostics {
+            let file = diagnostic["place"]["file"].as_str().expect("a text");
+            assert!(file.ends_with("policy.json"), "{told}");
+        }
     }
     let absent = guest().call("break", &json!({}), &["--network", "absent.json"]).exits(3);
     assert_eq!(absent.errors(), ["E0950"], "{absent}");

@@ -151,6 +151,16 @@ impl Hop {
         if !self.headers.contains_key(header::RANGE) {
             set(header::ACCEPT_ENCODING, ACCEPTED);
         }
+        // Where a body is usual, none is said to be none.
+        let usual = matches!(self.method, Method::POST | Method::PUT | Method::PATCH);
+        let empty = match &self.body {
+            None => usual,
+            Some(Body::Bytes(bytes)) => bytes.is_empty(),
+            Some(Body::File(..)) => false,
+        };
+        if empty {
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+        }
         Ok(headers)
     }
 

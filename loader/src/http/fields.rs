@@ -35,14 +35,19 @@ impl Fault {
     fn new(path: impl Into<String>, wrong: Wrong) -> Self {
         Self { path: path.into(), wrong }
     }
+
+    /// The fault in words, where the whole text is called `whole`.
+    pub(super) fn told(&self, whole: &str) -> String {
+        match self.path.as_str() {
+            "" => format!("{whole} {self}"),
+            path => format!("`{}` {self}", shown(path)),
+        }
+    }
 }
 
+/// What is wrong, without where.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.path.as_str() {
-            "" => f.write_str("the text ")?,
-            path => write!(f, "`{}` ", shown(path))?,
-        }
         match &self.wrong {
             Wrong::Json(why) => write!(f, "is not JSON: {why}"),
             Wrong::Twice => f.write_str("is there twice"),

@@ -89,7 +89,7 @@ impl Reader<'_> {
     fn fault(&mut self, code: Code, fault: &Fault) {
         let subject = if fault.path.is_empty() { "policy" } else { &fault.path };
         self.faults.push(
-            Diagnostic::error(code, subject, fault.to_string())
+            Diagnostic::error(code, subject, fault.told("the network policy"))
                 .rule("a network policy is as docs/http.md describes it, \"The policy\""),
         );
     }

@@ -146,10 +146,7 @@ impl Request {
 
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
-        match fault.path.as_str() {
-            "" => invalid(format!("the request: {fault}")),
-            _ => invalid(fault.to_string()),
-        }
+        invalid(fault.told("the request"))
     }
 }
 

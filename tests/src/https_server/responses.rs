@@ -104,7 +104,7 @@ pub(super) fn respond(stream: &mut Stream, request: &Received) -> io::Result<()>
             let (status, url) = split(to);
             send(stream, number(status), &[&format!("location: {url}")], b"elsewhere")
         }
-        ("hops", "0") => send(stream, 302, &["location: /echo"], b""),
+        ("hops", "1") => send(stream, 302, &["location: /echo"], b""),
         ("hops", left) => {
             send(stream, 302, &[&format!("location: /hops/{}", number(left) - 1)], b"")
         }

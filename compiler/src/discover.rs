@@ -8,8 +8,8 @@ mod questions;
 use subako_loader::call::{self, CallSetup, Conversation, Preopens};
 use subako_loader::map;
 use subako_loader::package_files;
-use subako_loader::verify::VerifiedArtifact;
-use subako_manifest::diagnostic::{Diagnostic, Explain, Place, Refused};
+use subako_loader::verify::{ArtifactError, VerifiedArtifact};
+use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place, Refused};
 use subako_manifest::limits;
 use subako_manifest::tool::ToolSet;
 
@@ -36,6 +36,9 @@ pub enum Error {
     /// The assets could not be put where the module can see them.
     #[error(transparent)]
     Assets(#[from] package_files::Error),
+    /// There is no memory for the artifact.
+    #[error(transparent)]
+    Artifact(#[from] ArtifactError),
     /// The artifact cannot be run on this machine.
     #[error(transparent)]
     Map(#[from] map::Error),
@@ -49,10 +52,23 @@ impl Explain for Error {
         match self {
             Self::Refused(refused) => refused.diagnostics(),
             Self::Assets(error) => error.diagnostics(),
+            Self::Artifact(error) => error.diagnostics(),
             Self::Map(error) => error.diagnostics(),
-            Self::Call(error) => error.diagnostics(),
+            Self::Call(error) => error.diagnostics().into_iter().map(for_build).collect(),
         }
     }
+}
+
+/// A call's fault, for somebody who builds: there is no option for the memory of a discovery.
+fn for_build(mut told: Diagnostic) -> Diagnostic {
+    if told.code == Code::MemoryMinimum {
+        told.hint = Some(
+            "build the module with a smaller initial memory (wasm-ld: `--initial-memory=BYTES`), and let it \
+             grow when it needs more"
+                .to_owned(),
+        );
+    }
+    told
 }
 
 /// Learns the tools of `upload` by running its `artifact`, which must be one for this host.
@@ -61,12 +77,11 @@ impl Explain for Error {
 /// When the module crashes or answers wrongly, with the end of its stderr; when its tools break
 /// a rule, with all that do; when the machine fails.
 pub fn discover(artifact: &Artifact, upload: &Upload) -> Result<Discovered, Error> {
-    let package = match upload.assets.is_empty() {
+    let assets: Vec<(&str, &[u8])> =
+        upload.assets.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).collect();
+    let package = match assets.is_empty() {
         true => None,
-        false => {
-            let assets = upload.assets.iter();
-            Some(package_files::write(assets.map(|(path, bytes)| (path.as_str(), bytes.as_slice())))?)
-        }
+        false => Some(package_files::write(&assets)?),
     };
     let setup = CallSetup {
         time: limits::DISCOVERY_TIME,
@@ -79,7 +94,7 @@ pub fn discover(artifact: &Artifact, upload: &Upload) -> Result<Discovered, Erro
     // SAFETY: an `Artifact` is what this program's own child process has compiled, by the
     // settings that the loader's engine has, from a module that was checked.
     #[expect(unsafe_code, reason = "the one place where code runs that is in no bundle yet")]
-    let artifact = unsafe { VerifiedArtifact::built_here(artifact.bytes.clone(), artifact.target.clone()) };
+    let artifact = unsafe { VerifiedArtifact::built_here(&artifact.bytes, artifact.target.clone()) }?;
     let module = map::map(artifact)?;
     let next = Box::new(|results: &[_]| match questions::next(results) {
         Step::Ask(request) => Some(request),

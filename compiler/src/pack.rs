@@ -110,6 +110,7 @@ pub fn pack(
         imports: module.imports(),
         artifacts,
         tools: &tools.to_json(),
+        tool_names: tools.tools().iter().map(|tool| tool.name.as_str()).collect(),
         compatibility,
     };
     sources.pack()
@@ -125,6 +126,7 @@ struct Sources<'a> {
     imports: &'a [String],
     artifacts: &'a [Artifact],
     tools: &'a [u8],
+    tool_names: Vec<&'a str>,
     compatibility: Digest,
 }
 
@@ -151,6 +153,7 @@ impl Sources<'_> {
             },
             upload: self.upload,
             imports: self.imports.to_vec(),
+            tools: self.tool_names.iter().map(|name| (*name).to_owned()).collect(),
             entries: contents.index(),
         };
         let json = index.to_json();

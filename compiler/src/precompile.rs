@@ -282,14 +282,15 @@ pub fn compile_here(module: &[u8], target: &Target) -> Result<Vec<u8>, Error> {
     let mut config = engine::config(target);
     config.target(target.triple()).map_err(no_engine)?;
     for flag in cpu::flags(target).into_iter().flatten() {
-        // SAFETY: a wrong flag could make code that a CPU cannot run or that breaks the engine's
-        // own assumptions. These are boolean CPU features that cranelift itself lists for this
-        // architecture, out of one of its presets, and the engine checks at load time that the
-        // host has every one that the artifact was compiled with.
         #[expect(
             unsafe_code,
             reason = "the engine has no safe way to turn on a CPU feature of another machine"
         )]
+        // SAFETY: a wrong flag could make code that a CPU cannot run or that breaks the engine's
+        // own assumptions. These are boolean CPU features that cranelift itself lists for this
+        // architecture: those of one of its presets and what they need beside themselves (the
+        // table in `precompile/cpu.rs`). The engine checks at load time that the host has every
+        // one that the artifact was compiled with.
         unsafe {
             config.cranelift_flag_enable(flag)
         };

@@ -1,8 +1,10 @@
 //! The command line as it is typed. What it means is decided in `commands`.
 
-use std::path::PathBuf;
+use std::env;
+use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand, ValueEnum};
+use subako_manifest::diagnostic::{Code, Diagnostic, Refused};
 use subako_manifest::limits;
 use subako_manifest::quantity::{Size, Time};
 use subako_manifest::target::Target;
@@ -33,6 +35,8 @@ pub(crate) enum Command {
     Tools(Tools),
     Call(Call),
     Exec(Exec),
+    Install(Install),
+    Cache(Cache),
 }
 
 /// How results are printed.
@@ -46,15 +50,18 @@ pub(crate) enum Format {
 /// Which bundle, and who vouches for it.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Source {
-    /// The bundle's file
+    /// The bundle's file; or `sha256:…` or `name:PACKAGE` for one that is installed
     #[arg(value_name = "BUNDLE")]
     pub(crate) bundle: PathBuf,
+    /// Where installed bundles are; without it, $SUBAKO_CACHE_DIR, else `subako` in the user's cache
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache_dir: Option<PathBuf>,
     /// Run a bundle that nobody has signed; for development
     #[arg(long)]
     pub(crate) allow_unsigned: bool,
 }
 
-/// What every command takes.
+/// How a command that loads a bundle talks.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Shared {
     /// How results are printed: for people, or as one JSON object on stdout
@@ -83,7 +90,7 @@ pub(crate) struct Bounds {
     /// The directory behind `/volume/data`; without it, the module has none
     #[arg(long, value_name = "DIR")]
     pub(crate) volume_data: Option<PathBuf>,
-    /// A read-only directory behind `/skills/NAME`; repeatable
+    /// A read-only directory behind `/skills/NAME`; NAME has 1 to 32 of a-z 0-9 -; repeatable
     #[arg(long = "skill", value_name = "NAME=DIR", value_parser = skill)]
     pub(crate) skills: Vec<(String, PathBuf)>,
     /// Keep the fresh directory behind `/volume/tmp`, and say where it is
@@ -121,8 +128,9 @@ fn skill(text: &str) -> Result<(String, PathBuf), String> {
 pub(crate) struct Tools {
     #[command(flatten)]
     pub(crate) source: Source,
-    #[command(flatten)]
-    pub(crate) shared: Shared,
+    /// How results are printed: for people, or as one JSON object on stdout
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) format: Format,
 }
 
 const TOOLS_HELP: &str = "\
@@ -201,6 +209,89 @@ Exit status:
   3  the bundle is refused
   4  the conversation broke
   5  the machine failed";
+
+/// Install a bundle, to run it without verifying it again
+///
+/// The bundle is verified, and the artifact for this host, the tools and the assets are kept in the
+/// cache under the bundle's digest, and under the package's name.
+#[derive(Debug, clap::Args)]
+#[command(after_help = INSTALL_HELP)]
+pub(crate) struct Install {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Install the artifact for this target and no other
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) target: Option<Target>,
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+const INSTALL_HELP: &str = "\
+Examples:
+  subako-loader install greet.subako --allow-unsigned
+  subako-loader call name:greet greet '{\"name\":\"Ada\"}' --allow-unsigned
+
+Exit status:
+  0  done
+  2  the command line is wrong
+  3  the bundle is refused
+  5  the machine failed";
+
+/// List, prune or verify what is installed
+#[derive(Debug, clap::Args)]
+#[command(after_help = CACHE_HELP)]
+pub(crate) struct Cache {
+    #[command(subcommand)]
+    pub(crate) command: CacheCommand,
+    /// Where installed bundles are; without it, $SUBAKO_CACHE_DIR, else `subako` in the user's cache
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) cache_dir: Option<PathBuf>,
+    /// How results are printed: for people, or as one JSON object on stdout
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t, global = true)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CacheCommand {
+    /// The installed bundles, a line each: digest, name, target
+    List,
+    /// Remove the bundles that no name stands for, and what cut-off installs have left
+    Prune {
+        /// Remove all bundles
+        #[arg(long)]
+        all: bool,
+    },
+    /// Hash everything and compare it with the bundles' indexes
+    Verify,
+}
+
+const CACHE_HELP: &str = "\
+Examples:
+  subako-loader cache list
+  subako-loader cache prune
+  subako-loader cache verify --format json
+
+Exit status:
+  0  done
+  2  the command line is wrong
+  3  `verify` found a damaged bundle
+  5  the machine failed, or others may write the cache";
+
+/// Where installed bundles are: as given, else `$SUBAKO_CACHE_DIR`, else `subako` in the user's
+/// cache directory.
+pub(crate) fn cache_dir(given: Option<&Path>) -> Result<PathBuf, Refused> {
+    let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    given
+        .map(Path::to_owned)
+        .or_else(|| variable("SUBAKO_CACHE_DIR"))
+        .or_else(|| variable("XDG_CACHE_HOME").filter(|dir| dir.is_absolute()).map(|dir| dir.join("subako")))
+        .or_else(|| variable("HOME").map(|home| home.join(".cache").join("subako")))
+        .ok_or_else(|| {
+            Diagnostic::error(Code::CacheAbsent, "cache", "there is no home directory for the cache to be in")
+                .hint("name a directory with `--cache-dir` or SUBAKO_CACHE_DIR")
+                .into()
+        })
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! A call from start to end: a module is started, asked, and exits (ABI 1, "A call, from start to
 //! end").
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -27,7 +28,7 @@ use crate::message::{Message, fresh_id};
 use crate::outcome::{Cause, Crash, Outcome};
 
 pub use crate::host::preopens::Preopens;
-pub use crate::message::Request;
+pub use crate::message::{Params, Request};
 
 /// What a call is given and how far it may go.
 #[derive(Debug, Clone)]
@@ -46,6 +47,8 @@ pub struct CallSetup {
     pub network: Option<Arc<Policy>>,
     /// Whether stderr is shown as it comes.
     pub show_stderr: bool,
+    /// Ends the call when it is no longer 0: the number of a signal, for the caller.
+    pub interrupt: Arc<AtomicUsize>,
 }
 
 impl CallSetup {
@@ -60,6 +63,7 @@ impl CallSetup {
             preopens: Preopens::default(),
             network: None,
             show_stderr: false,
+            interrupt: Arc::default(),
         }
     }
 }
@@ -88,6 +92,9 @@ pub enum Error {
     /// The module cannot be instantiated.
     #[error(transparent)]
     Instantiate(#[from] instantiate::Error),
+    /// The caller asked for the end of the call.
+    #[error("the call is interrupted")]
+    Interrupted,
     /// The machine has no randomness for the id of a request.
     #[error("the machine gives no random numbers")]
     NoRandomness,
@@ -103,7 +110,8 @@ impl Explain for Error {
                 Code::PreopenAbsent,
                 error.guest.clone(),
                 format!("{error}: {}", error.source),
-            ),
+            )
+            .hint("make the directory first, or name another"),
             Self::Instantiate(instantiate::Error::MemoryMinimum { .. }) => Diagnostic::error(
                 Code::MemoryMinimum,
                 "memory",
@@ -112,6 +120,7 @@ impl Explain for Error {
             .rule("a module's memory is bounded (docs/host.md, \"Limits\")")
             .hint("give the call more with `--memory`, or build the module with a smaller initial memory"),
             Self::Instantiate(error) => Diagnostic::error(Code::Instantiate, "module", error.to_string()),
+            Self::Interrupted => Diagnostic::error(Code::Interrupted, "call", self.to_string()),
             Self::NoRandomness => Diagnostic::error(Code::CallThread, "random", self.to_string()),
             Self::Thread(source) => {
                 Diagnostic::error(Code::CallThread, "thread", format!("{self}: {source}"))
@@ -121,7 +130,7 @@ impl Explain for Error {
     }
 }
 
-/// Calls a tool.
+/// Calls a tool. The arguments, an object, reach it as they are.
 ///
 /// # Errors
 ///
@@ -130,11 +139,9 @@ pub fn call_tool(
     module: &MappedModule,
     setup: &CallSetup,
     tool: &str,
-    arguments: Map<String, Value>,
+    arguments: Box<RawValue>,
 ) -> Result<Outcome, Error> {
-    let mut params = Map::new();
-    params.insert("name".to_owned(), tool.into());
-    params.insert("arguments".to_owned(), arguments.into());
+    let params = Params::default().with_text("name", tool).with("arguments", arguments);
     let mut request = Some(Request { method: "tools/call", params });
     let next = Box::new(move |_: &[Box<RawValue>]| request.take());
     let Conversation { mut results, crash, stderr_tail } = converse(module, setup, next)?;
@@ -179,13 +186,14 @@ pub fn run(
     let stderr = Arc::new(Mutex::new(StderrTail::new(setup.show_stderr)));
 
     let mut wasi = WasiCtxBuilder::new();
+    // Files are read and written on the module's own thread: no pool of threads is started. A
+    // preopen takes this as it is when the preopen is added.
+    wasi.allow_blocking_current_thread(true);
     let opened = setup.preopens.open(&mut wasi)?;
     wasi.arg(&setup.package)
         .stdin(Stdin(Arc::clone(&exchange)))
         .stdout(Stdout(Arc::clone(&exchange)))
-        .stderr(Stderr(Arc::clone(&stderr)))
-        // Files are read and written on the module's own thread: no pool of threads is started.
-        .allow_blocking_current_thread(true);
+        .stderr(Stderr(Arc::clone(&stderr)));
     let host = CallHost {
         wasi: wasi.build_p1(),
         memory: MemoryLimit::new(setup.memory_bytes),
@@ -212,12 +220,16 @@ pub fn run(
         })
         .map_err(Error::Thread)?;
 
-    if deadline.wait() == Waited::Passed {
+    let waited = deadline.wait(&setup.interrupt);
+    if waited != Waited::Over {
         module.engine().increment_epoch();
-        if !deadline.wait_over(GRACE) {
-            // The module's thread hangs in a host call that nothing interrupts, such as the read
-            // of a FIFO that somebody has put into the volume. It is left behind.
-            return Ok((Some(deadline.cause()), locked(&stderr).text()));
+        // A module's thread that hangs in a host call that nothing interrupts, such as the read of
+        // a FIFO that somebody has put into the volume, is left behind.
+        let came_back = deadline.wait_over(GRACE);
+        match waited {
+            Waited::Interrupted => return Err(Error::Interrupted),
+            _ if came_back => {}
+            _ => return Ok((Some(deadline.cause()), locked(&stderr).text())),
         }
     }
     let cause = match receiver.recv() {

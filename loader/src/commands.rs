@@ -1,31 +1,34 @@
 //! A file for each command: what was typed becomes what is meant, the library does the work, and
 //! the result is printed. Here is what they share.
 
+mod cache;
 mod call;
 mod exec;
+mod install;
+mod program;
 mod tools;
 
+use std::ffi::c_int;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
 use serde_json::json;
-use subako_loader::call::{CallSetup, Preopens};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::low_level::emulate_default_handler;
+use subako_loader::call::{CallSetup, Error as CallError, Preopens};
 use subako_loader::http::Policy;
-use subako_loader::map::{MappedModule, map};
-use subako_loader::package_files;
-use subako_loader::pick::{HostCpu, pick};
-use subako_loader::verify::{Trust, VerifiedBundle, verify};
-use subako_manifest::bundle::OpenBundle;
-use subako_manifest::diagnostic::{Blame, Code, Diagnostic, Explain, Place, blame};
-use subako_manifest::target::Target;
+use subako_manifest::diagnostic::{Blame, Code, Diagnostic, Explain, blame};
 use subako_manifest::text::shown;
 use tempfile::TempDir;
 
-use crate::args::{Args, Bounds, Command, Format, Source};
+use crate::args::{Args, Bounds, Command, Format};
+use program::{Program, in_file};
 
 /// The exit statuses that are not a matter of blame (design, "Command lines").
 const ANSWERED: u8 = 0;
@@ -35,14 +38,21 @@ const CRASHED: u8 = 4;
 /// Runs a command to its end and gives the program's exit status.
 pub(crate) fn run(args: &Args) -> ExitCode {
     let (ended, format) = match &args.command {
-        Command::Tools(tools) => (tools::run(tools), tools.shared.format),
+        Command::Tools(tools) => (tools::run(tools), tools.format),
         Command::Call(call) => (call::run(call), call.shared.format),
         Command::Exec(exec) => (exec::run(exec), Format::Text),
+        Command::Install(install) => (install::run(install), install.shared.format),
+        Command::Cache(cache) => (cache::run(cache), cache.format),
     };
     let status = match ended {
         Ok(status) => status,
         Err(Stop::Refused(diagnostics)) => refuse(&diagnostics, format),
         Err(Stop::Stdout(error)) => unprinted(&error),
+        Err(Stop::Signal(signal)) => {
+            // By the signal, as if it had not been caught; the status is for a system without.
+            let _ = emulate_default_handler(signal);
+            u8::try_from(128 + signal).unwrap_or(u8::MAX)
+        }
     };
     ExitCode::from(status)
 }
@@ -53,6 +63,8 @@ enum Stop {
     Refused(Vec<Diagnostic>),
     /// Its result could not be printed.
     Stdout(io::Error),
+    /// A signal ended it.
+    Signal(c_int),
 }
 
 impl<E: Explain> From<E> for Stop {
@@ -64,6 +76,16 @@ impl<E: Explain> From<E> for Stop {
 impl Stop {
     fn one(diagnostic: Diagnostic) -> Self {
         Self::Refused(vec![diagnostic])
+    }
+
+    /// Why a call could not be made.
+    fn of_call(error: &CallError, interrupt: &AtomicUsize) -> Self {
+        match error {
+            CallError::Interrupted => {
+                Self::Signal(c_int::try_from(interrupt.load(Ordering::Relaxed)).unwrap_or(SIGTERM))
+            }
+            error => Self::Refused(error.diagnostics()),
+        }
     }
 }
 
@@ -90,11 +112,7 @@ fn refuse(diagnostics: &[Diagnostic], format: Format) -> u8 {
     blame.exit_code()
 }
 
-/// A reader who has seen enough is no fault.
 fn unprinted(error: &io::Error) -> u8 {
-    if error.kind() == io::ErrorKind::BrokenPipe {
-        return ANSWERED;
-    }
     say(&Diagnostic::error(Code::Io, "stdout", format!("`stdout` cannot be written: {error}")).to_string());
     Blame::Environment.exit_code()
 }
@@ -106,7 +124,11 @@ fn say(line: &str) {
 
 fn print(text: &str) -> Result<(), Stop> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(Stop::Stdout)
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        // A reader who has seen enough is no fault, and the status is what it would have been.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        printed => printed.map_err(Stop::Stdout),
+    }
 }
 
 fn print_json(value: &impl Serialize) -> Result<(), Stop> {
@@ -117,60 +139,55 @@ fn print_json(value: &impl Serialize) -> Result<(), Stop> {
 
 /// Reads a file that the user named.
 fn read_file(path: &Path, absent: Code) -> Result<Vec<u8>, Stop> {
-    fs::read(path).map_err(|error| {
+    fs::read(path).map_err(unreadable(path, absent))
+}
+
+/// What is said of a file that cannot be read.
+fn unreadable(path: &Path, absent: Code) -> impl Fn(io::Error) -> Stop {
+    move |error| {
         let name = path.display().to_string();
-        let code = if error.kind() == io::ErrorKind::NotFound { absent } else { Code::Io };
+        let code = match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory => absent,
+            _ => Code::Io,
+        };
         let message = match error.kind() {
             io::ErrorKind::NotFound => format!("`{}` is not there", shown(&name)),
+            io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory => {
+                format!("`{}` is not a regular file", shown(&name))
+            }
             _ => format!("`{}` cannot be read: {error}", shown(&name)),
         };
         Stop::one(Diagnostic::error(code, name, message))
-    })
+    }
 }
 
-/// Opens the bundle and finds out who vouches for it.
-fn open(source: &Source) -> Result<VerifiedBundle<Vec<u8>>, Stop> {
-    let bytes = read_file(&source.bundle, Code::BundleAbsent)?;
-    let bundle = OpenBundle::open(bytes).map_err(|error| in_file(&error, &source.bundle))?;
-    let trust = if source.allow_unsigned { Trust::AllowUnsigned } else { Trust::Signed };
-    let bundle = verify(bundle, trust).map_err(|error| in_file(&error, &source.bundle))?;
-    if source.allow_unsigned {
-        say(&format!("warning: `{}` runs unsigned, as --allow-unsigned asks", source.bundle.display()));
+/// The signals that end a call: it is ended in order, so that nothing it made is left, and then
+/// the program ends by the signal, as its parent expects.
+const ENDING: [c_int; 3] = [SIGHUP, SIGINT, SIGTERM];
+
+/// The number of the signal that came, if one did.
+fn interrupt() -> Result<Arc<AtomicUsize>, Stop> {
+    let came = Arc::new(AtomicUsize::new(0));
+    for signal in ENDING {
+        let number = usize::try_from(signal).unwrap_or(1);
+        flag::register_usize(signal, Arc::clone(&came), number).map_err(|error| {
+            Stop::one(Diagnostic::error(
+                Code::Io,
+                "signal",
+                format!("`signal` {signal} cannot be caught: {error}"),
+            ))
+        })?;
     }
-    Ok(bundle)
+    Ok(came)
 }
 
-/// The diagnostics of an error, with the file that they are about.
-fn in_file(error: &impl Explain, file: &Path) -> Stop {
-    let mut diagnostics = error.diagnostics();
-    for diagnostic in &mut diagnostics {
-        let place = diagnostic.place.get_or_insert_with(Place::default);
-        place.file = Some(match place.file.take() {
-            Some(entry) => format!("{}: {entry}", file.display()),
-            None => file.display().to_string(),
-        });
-    }
-    Stop::Refused(diagnostics)
-}
-
-/// Picks the artifact for this host and loads it.
-fn load(
-    bundle: &VerifiedBundle<Vec<u8>>,
-    source: &Source,
-    target: Option<&Target>,
-    verbose: bool,
-) -> Result<MappedModule, Stop> {
-    let host = HostCpu::detect();
-    let pick = pick(bundle.index(), &host, target).map_err(|error| in_file(&error, &source.bundle))?;
-    if verbose {
-        say(&format!("this host is {host}"));
-        for (target, reason) in pick.passed_over() {
-            say(&format!("passed over: {target}: {reason}"));
-        }
-        say(&format!("runs: {} of bundle {}", pick.target(), bundle.digest()));
-    }
-    let artifact = bundle.artifact(&pick).map_err(|error| in_file(&error, &source.bundle))?;
-    map(artifact).map_err(|error| in_file(&error, &source.bundle))
+/// A fresh directory that only this user can enter: what a module writes is its caller's.
+fn made_for_us(prefix: &str) -> tempfile::Builder<'_, '_> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder
 }
 
 /// The network policy in a file; without one, no host is allowed.
@@ -181,19 +198,23 @@ fn network(file: Option<&Path>) -> Result<Policy, Stop> {
     Policy::parse(&bytes, directory).map_err(|error| in_file(&error, file))
 }
 
-/// What a call is given, and the directories that were made for it.
+/// What a call is given, and the directory that was made for it.
 struct Prepared {
     setup: CallSetup,
-    _package: Option<TempDir>,
     _volume: Option<TempDir>,
 }
 
-fn prepare(bundle: &VerifiedBundle<Vec<u8>>, source: &Source, bounds: &Bounds) -> Result<Prepared, Stop> {
-    let package = package_files::unpack(bundle).map_err(|error| in_file(&error, &source.bundle))?;
+fn prepare(program: &Program, bounds: &Bounds) -> Result<Prepared, Stop> {
+    for (at, (name, _)) in bounds.skills.iter().enumerate() {
+        if bounds.skills[..at].iter().any(|(other, _)| other == name) {
+            let message = format!("skill `{name}` is given twice");
+            return Err(Stop::one(Diagnostic::error(Code::Usage, name, message)));
+        }
+    }
     let (volume_tmp, volume) = match &bounds.volume_tmp {
         Some(dir) => (dir.clone(), None),
         None => {
-            let volume = tempfile::Builder::new().prefix("subako-volume-").tempdir().map_err(|error| {
+            let volume = made_for_us("subako-volume-").tempdir().map_err(|error| {
                 let place = std::env::temp_dir().display().to_string();
                 let message = format!("`{place}` has no room for a volume: {error}");
                 Stop::one(Diagnostic::error(Code::Io, place, message))
@@ -208,18 +229,19 @@ fn prepare(bundle: &VerifiedBundle<Vec<u8>>, source: &Source, bounds: &Bounds) -
         }
     };
     let setup = CallSetup {
-        package: bundle.index().package.clone(),
+        package: program.package.clone(),
         time: bounds.timeout.0,
         memory_bytes: bounds.memory.bytes(),
         write_budget_bytes: bounds.write_budget.bytes(),
         preopens: Preopens {
             volume_tmp: Some(volume_tmp),
             volume_data: bounds.volume_data.clone(),
-            package: package.as_ref().map(|dir| dir.path().to_owned()),
+            package: program.assets.as_ref().map(|assets| assets.path().to_owned()),
             skills: bounds.skills.clone(),
         },
         network: Some(Arc::new(network(bounds.network.as_deref())?)),
         show_stderr: bounds.stderr,
+        interrupt: interrupt()?,
     };
-    Ok(Prepared { setup, _package: package, _volume: volume })
+    Ok(Prepared { setup, _volume: volume })
 }

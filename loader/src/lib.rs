@@ -5,6 +5,8 @@
 //! that nobody vouches for cannot reach the one place that maps it.
 
 pub mod answer;
+pub mod bundle_file;
+pub mod cache;
 pub mod call;
 pub mod engine;
 pub mod host;

@@ -40,42 +40,49 @@ impl Explain for Error {
     }
 }
 
-/// Unpacks the assets into a fresh directory that is removed with the value; none where the
-/// bundle has no asset, and then the module sees no `/package`.
+/// An asset: its path below `/package`, and its bytes.
+pub type Asset<'a> = (&'a str, Cow<'a, [u8]>);
+
+/// The assets of a bundle, each a path below `/package` and its bytes, compared with the index.
 ///
 /// # Errors
 ///
-/// An asset is not what the index says, or the directory cannot be written.
-pub fn unpack<B: AsRef<[u8]>>(bundle: &VerifiedBundle<B>) -> Result<Option<tempfile::TempDir>, Error> {
+/// An asset is not what the index says.
+pub fn assets<B: AsRef<[u8]>>(bundle: &VerifiedBundle<B>) -> Result<Vec<Asset<'_>>, Error> {
     let assets = bundle.index().entries.iter().filter(|entry| entry.role == Role::Asset);
-    let contents: Vec<(&str, Cow<'_, [u8]>)> = assets
+    assets
         .map(|asset| {
             let path = asset.path.strip_prefix(PACKAGE_DIR).unwrap_or(&asset.path);
             Ok((path, bundle.contents(asset)?))
         })
-        .collect::<Result<_, bundle::Error>>()?;
-    match contents.is_empty() {
-        true => Ok(None),
-        false => write(contents.iter().map(|(path, bytes)| (*path, &**bytes))).map(Some),
-    }
+        .collect()
 }
 
-/// Writes files, each a path below `/package` and its bytes, into a fresh directory that is
-/// removed with the value. The paths are those of a package that has been read: plain, relative,
-/// and not leading out.
+/// Writes files into a fresh directory that is removed with the value.
 ///
 /// # Errors
 ///
 /// The directory cannot be written.
-pub fn write<'a>(files: impl Iterator<Item = (&'a str, &'a [u8])>) -> Result<tempfile::TempDir, Error> {
+pub fn write<B: AsRef<[u8]>>(files: &[(&str, B)]) -> Result<tempfile::TempDir, Error> {
     let root = tempfile::Builder::new()
         .prefix("subako-package-")
         .tempdir()
         .map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
-    for (path, bytes) in files {
-        write_file(&root.path().join(path), bytes)?;
-    }
+    write_into(root.path(), files)?;
     Ok(root)
+}
+
+/// Writes files into a directory, each a path below `/package` and its bytes. The paths are those
+/// of a package that has been read: plain, relative, and not leading out.
+///
+/// # Errors
+///
+/// The directory cannot be written.
+pub fn write_into<B: AsRef<[u8]>>(root: &Path, files: &[(&str, B)]) -> Result<(), Error> {
+    for (path, bytes) in files {
+        write_file(&root.join(path), bytes.as_ref())?;
+    }
+    Ok(())
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
@@ -84,4 +91,21 @@ fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         fs::create_dir_all(parent).map_err(refused)?;
     }
     fs::write(path, bytes).map_err(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assets_become_files_and_go_again() {
+        let assets = [("a.txt", &b"a"[..]), ("sub/dir/b", b""), ("sub/é", b"e")];
+        let root = write(&assets).unwrap();
+        for (name, contents) in assets {
+            assert_eq!(fs::read(root.path().join(name)).unwrap(), contents);
+        }
+        let path = root.path().to_owned();
+        drop(root);
+        assert!(!path.exists());
+    }
 }

@@ -236,7 +236,7 @@ fn why_not(entry: &Entry, target: &Target, host: &HostCpu, asked: Option<&Target
 }
 
 /// The engine's version has to be this one exactly; the floor comes first, for its own words.
-fn check_engine(found: &Engine) -> Result<(), Error> {
+pub(crate) fn check_engine(found: &Engine) -> Result<(), Error> {
     if found.name == ENGINE_NAME && version(&found.version).is_some_and(|version| version < ENGINE_FLOOR) {
         return Err(Error::BelowFloor { found: found.clone() });
     }
@@ -282,6 +282,7 @@ mod tests {
             },
             upload: Digest::of(b""),
             imports: Vec::new(),
+            tools: Vec::new(),
             entries: artifacts.iter().map(entry).collect(),
         }
     }

@@ -43,6 +43,9 @@ pub struct Index {
     pub upload: Digest,
     /// The host functions that the module imports, as `module.field`, sorted.
     pub imports: Vec<String>,
+    /// The names of the tools, in the order of `tools.json`: a call is refused by them without
+    /// reading the tools themselves.
+    pub tools: Vec<String>,
     /// Every other entry of the bundle but the signatures, sorted by path.
     pub entries: Vec<Entry>,
 }
@@ -164,6 +167,9 @@ pub enum IndexError {
     },
 }
 
+const BUILD_AGAIN: &str =
+    "get the bundle again from where it was built, or build it again with `subakoc build`";
+
 impl Explain for IndexError {
     fn diagnostics(&self) -> Vec<Diagnostic> {
         let whole = "bundle.json".to_owned();
@@ -186,12 +192,12 @@ impl Explain for IndexError {
         vec![match self {
             Self::Json { line, column, .. } => {
                 let place = Place { line: Some(*line), column: Some(*column), ..Place::file(whole) };
-                diagnostic.at(place)
+                diagnostic.at(place).hint(BUILD_AGAIN)
             }
             Self::Format { found } if *found > u64::from(BUNDLE_FORMAT) => diagnostic
                 .at(Place::file(whole))
                 .hint(format!("use a version of this program that reads format {found}")),
-            _ => diagnostic.at(Place::file(whole)),
+            _ => diagnostic.at(Place::file(whole)).hint(BUILD_AGAIN),
         }]
     }
 }

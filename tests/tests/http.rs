@@ -243,8 +243,11 @@ fn bodies() {
     for (body, content_type, sent) in [
         (json!({ "type": "text", "text": "hé" }), Some("text/plain; charset=utf-8"), "hé"),
         (json!({ "type": "text", "text": "" }), Some("text/plain; charset=utf-8"), ""),
-        (json!({ "type": "json", "json": { "b": [1, null], "a": "é" } }), Some("application/json"),
-            r#"{"b":[1,null],"a":"é"}"#),
+        (
+            json!({ "type": "json", "json": { "b": [1, null], "a": "é" } }),
+            Some("application/json"),
+            r#"{"b":[1,null],"a":"é"}"#,
+        ),
         (json!({ "type": "file", "path": "/volume/tmp/in.bin" }), None, &large),
     ] {
         let request = json!({ "method": "POST", "url": "https://api.test/to/200/x", "body": body });
@@ -416,9 +419,14 @@ fn bad_paths() {
     ] {
         world.fails(&save("/bytes/5", path), "bad_path", path);
     }
-    for path in ["/volume/tmp/absent", "/volume/tmp/out-link", "/volume/tmp/out-dir/kept", "/volume/tmp/folder",
-        "/volume/data/in", "/etc/passwd"]
-    {
+    for path in [
+        "/volume/tmp/absent",
+        "/volume/tmp/out-link",
+        "/volume/tmp/out-dir/kept",
+        "/volume/tmp/folder",
+        "/volume/data/in",
+        "/etc/passwd",
+    ] {
         let body = json!({ "type": "file", "path": path });
         let request = json!({ "method": "POST", "url": "https://api.test/echo", "body": body });
         world.fails(&request, "bad_path", path);
@@ -555,9 +563,12 @@ fn redirects_to_another_origin_lose_what_is_private() {
         })
     };
     let same = world.echo(&request("https://API.test:443/echo"));
-    for (name, value) in
-        [("authorization", "own-1"), ("cookie", "own-2"), ("proxy-authorization", "own-3"), ("x-own", "own-4")]
-    {
+    for (name, value) in [
+        ("authorization", "own-1"),
+        ("cookie", "own-2"),
+        ("proxy-authorization", "own-3"),
+        ("x-own", "own-4"),
+    ] {
         assert_eq!(same["headers"][name], value);
     }
     // Also when it comes back.
@@ -661,10 +672,13 @@ fn credential(host: &str, header: &str, value: Value) -> Value {
 
 #[test]
 fn credentials_ride_to_their_origin_alone() {
-    let world = World::new()
-        .with_variable("SUBAKO_TEST_TOKEN", SECRET)
-        .with("credentials", json!([credential("api.test", "authorization", json!({ "env": "SUBAKO_TEST_TOKEN" })),
-            credential("other.test", "x-key", json!({ "file": "key" }))]));
+    let world = World::new().with_variable("SUBAKO_TEST_TOKEN", SECRET).with(
+        "credentials",
+        json!([
+            credential("api.test", "authorization", json!({ "env": "SUBAKO_TEST_TOKEN" })),
+            credential("other.test", "x-key", json!({ "file": "key" }))
+        ]),
+    );
     fs::write(world.directory.path().join("key"), "key-of-the-other\n").expect("the folder is ours");
     let sent = |at: usize, name: &str| world.server.received()[at].header(name);
 
@@ -688,9 +702,10 @@ fn credentials_ride_to_their_origin_alone() {
 
 #[test]
 fn credential_headers_are_the_operators() {
-    let world = World::new()
-        .with_variable("SUBAKO_TEST_TOKEN", SECRET)
-        .with("credentials", json!([credential("other.test", "X-Key", json!({ "env": "SUBAKO_TEST_TOKEN" }))]));
+    let world = World::new().with_variable("SUBAKO_TEST_TOKEN", SECRET).with(
+        "credentials",
+        json!([credential("other.test", "X-Key", json!({ "env": "SUBAKO_TEST_TOKEN" }))]),
+    );
     let own = |url: &str| json!({ "url": url, "headers": { "x-key": "own" } });
     world.fails(&own("https://other.test/echo"), "credential_header", "x-key");
     assert_eq!(world.server.received().len(), 0);
@@ -701,7 +716,8 @@ fn credential_headers_are_the_operators() {
 
 #[test]
 fn credentials_that_are_not_there() {
-    let with = |value: Value| World::new().with("credentials", json!([credential("api.test", "x-key", value)]));
+    let with =
+        |value: Value| World::new().with("credentials", json!([credential("api.test", "x-key", value)]));
     for value in [json!({ "env": "SUBAKO_TEST_ABSENT" }), json!({ "file": "absent" })] {
         let world = with(value);
         world.get_fails("/echo", "credential_unavailable", "`x-key` of api.test");
@@ -735,7 +751,8 @@ fn calls_share_nothing() {
         }
     });
     for (at, world) in worlds.iter().enumerate() {
-        let targets: Vec<String> = world.server.received().into_iter().map(|request| request.target).collect();
+        let targets: Vec<String> =
+            world.server.received().into_iter().map(|request| request.target).collect();
         assert_eq!(targets, [0, 1, 2].map(|round| format!("/echo?{at}-{round}")));
     }
 }
@@ -745,7 +762,10 @@ fn calls_share_nothing() {
 fn policies_are_read_strictly() {
     for (policy, codes) in [
         (json!({ "allow": ["*"], "allowed": [] }), &["E0953", "E0952"][..]),
-        (json!({ "credentials": [{ "origin": "https://a.test", "header": "x", "value": "s3cret" }] }), &["E0952"]),
+        (
+            json!({ "credentials": [{ "origin": "https://a.test", "header": "x", "value": "s3cret" }] }),
+            &["E0952"],
+        ),
         (json!({ "private_networks": ["0.0.0.0/0"] }), &["E0955"]),
         (json!({ "ca_certificates": ["absent.pem"] }), &["E0956"]),
     ] {
@@ -770,12 +790,14 @@ fn the_example_in_c() {
     let Some(package) = subako_tests::package::c_example("fetch-c") else { return };
     let bundle: Bundle = Package::build(package);
     let world = World::new();
-    let call = |arguments: Value| {
-        Run::of(world.command(&bundle).args(["fetch", &arguments.to_string()])).json()
-    };
+    let call =
+        |arguments: Value| Run::of(world.command(&bundle).args(["fetch", &arguments.to_string()])).json();
     let fine = call(json!({ "url": "https://api.test/echo" }));
     assert_eq!(fine["is_error"], false, "{fine}");
-    assert!(fine["result"]["content"][0]["text"].as_str().expect("text").contains("\"target\":\"/echo\""), "{fine}");
+    assert!(
+        fine["result"]["content"][0]["text"].as_str().expect("text").contains("\"target\":\"/echo\""),
+        "{fine}"
+    );
     let refused = call(json!({ "url": "https://evil.test/" }));
     assert_eq!(refused["is_error"], true, "{refused}");
     let text = refused["result"]["content"][0]["text"].as_str().expect("text");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use subako_tests::package::{Package, example, hello, manifest};
+use subako_tests::package::{Package, example, hello, hello_bundle, manifest};
 use subako_tests::programs::subakoc;
 use subako_tests::run::Run;
 use subako_tests::zip_file::{RawEntry, raw_zip};
@@ -59,12 +59,78 @@ fn absent() {
 #[test]
 fn neither_directory_nor_zip() {
     let package = Package::empty();
-    for (name, bytes) in [("text", b"hello".as_slice()), ("empty", b""), ("module.wasm", &module())] {
+    for (name, bytes) in [("text", b"hello".as_slice()), ("module.wasm", &module())] {
         let file = package.beside(name);
         fs::write(&file, bytes).expect("there is room");
         let run = refused(&file, &package.beside("out.subako"), &[]);
         assert_eq!(run.errors(), ["E0102"], "{run}");
     }
+}
+
+/// A bundle has a package's files, and more; unpacked, it has them too.
+#[test]
+fn a_bundle_is_no_package() {
+    let bundle = hello_bundle();
+    let package = Package::empty();
+    let run = refused(bundle.path(), &package.beside("out.subako"), &[]);
+    assert_eq!(run.errors(), ["E0125"], "{run}");
+    assert!(run.stderr.contains("is a bundle, not a package"), "{run}");
+
+    let unpacked =
+        bundle.entries().into_iter().fold(package, |package, entry| package.with(&entry.name, &entry.bytes));
+    refused_with(&unpacked, "E0125", &["is a bundle, not a package", "hint: "]);
+}
+
+/// As the sources of `examples/greet-c` are, before its script has run.
+#[test]
+fn a_package_that_is_still_to_be_built() {
+    let run = refused(&example("greet-c"), &Package::empty().beside("out.subako"), &[]);
+    assert_eq!(run.errors(), ["E0104"], "{run}");
+    assert!(run.stderr.contains("build.sh OUT`, then build OUT"), "{run}");
+}
+
+/// Nothing is written, and what is there stays.
+#[test]
+#[cfg(unix)]
+fn an_output_that_is_no_file() {
+    let package = hello();
+    let link = package.beside("link");
+    std::os::unix::fs::symlink("/dev/null", &link).expect("the folder is ours");
+    for output in [link.clone(), "-".into(), package.beside("missing/out.subako")] {
+        let line = ["build".into(), package.path(), "-o".into(), output.clone()];
+        let run = subakoc(line).exits(2);
+        assert_eq!(run.errors(), ["E0902"], "{run}");
+        let hint =
+            if output.ends_with("out.subako") { "make the directory first" } else { "cannot be piped" };
+        assert!(run.stderr.contains(hint), "{run}");
+    }
+    assert!(link.is_symlink() && !package.beside("missing").exists());
+}
+
+/// Whoever closes the pipe has seen enough; what was to be said does not change.
+#[test]
+fn a_closed_stdout_changes_no_status() {
+    for (package, code) in [(Package::empty().beside("nope"), 3), (example("hello"), 0)] {
+        let (reader, writer) = std::io::pipe().expect("there is a pipe");
+        drop(reader);
+        let status = std::process::Command::new(&subako_tests::programs::programs().subakoc)
+            .arg("check")
+            .arg(&package)
+            .args(["--format", "json"])
+            .stdout(writer)
+            .stderr(std::process::Stdio::null())
+            .status()
+            .expect("subakoc starts");
+        assert_eq!(status.code(), Some(code), "{}", package.display());
+    }
+}
+
+#[test]
+fn empty_file() {
+    let package = Package::empty();
+    let file = package.beside("empty");
+    fs::write(&file, "").expect("there is room");
+    assert_eq!(refused(&file, &package.beside("out.subako"), &[]).errors(), ["E0107"]);
 }
 
 #[test]
@@ -86,9 +152,7 @@ fn a_part_is_absent() {
 fn module_is_no_module() {
     let whole = module();
     let text = fs::read(example("hello").join("module.wat")).expect("the example is there");
-    for bytes in
-        [&[][..], &whole[..4], &whole[..8], &whole[..9], &whole[..whole.len() / 2], &text, b"\0\0\0\0"]
-    {
+    for bytes in [&[][..], &whole[..4], &whole[..9], &whole[..whole.len() / 2], &text, b"\0\0\0\0"] {
         refused_with(&Package::of_module("a", bytes), "E03", &["module.wasm"]);
     }
     // Cut before the last byte: the code section, or a name, ends too early.
@@ -110,8 +174,8 @@ fn text_module_is_no_text() {
 
 #[test]
 fn component() {
-    let bytes = wat::parse_str("(component)").expect("it is valid");
-    refused_with(&Package::of_module("a", &bytes), "E0301", &["component"]);
+    // The preamble of a component: version 13, layer 1.
+    refused_with(&Package::of_module("a", b"\0asm\x0d\0\x01\0"), "E0301", &["component"]);
 }
 
 /// Every fault of the module is told in one run.
@@ -340,13 +404,24 @@ fn entries_that_cannot_be_read() {
 #[test]
 fn entries_that_lie() {
     let entry = || RawEntry::new("asset.bin", "0123456789");
-    for size in [9, 11, 0, u32::MAX - 1] {
+    for size in [9, 11, 0] {
         _ = zip_refused(&with_entry(RawEntry { size: Some(size), ..entry() }), &["asset.bin"]);
     }
     _ = zip_refused(&with_entry(RawEntry { local_name: Some(b"asset.exe".to_vec()), ..entry() }), &["asset"]);
-    // The bytes of the first entry twice.
-    _ = zip_refused(&with_entry(RawEntry { offset: Some(0), local_name: None, ..entry() }), &[]);
-    _ = zip_refused(&with_entry(RawEntry { offset: Some(u32::MAX - 8), ..entry() }), &[]);
+    // A size beyond every limit, the bytes of the first entry again, an offset past the end: each
+    // breaks several rules.
+    for entry in [
+        RawEntry { size: Some(u32::MAX - 1), ..entry() },
+        RawEntry { offset: Some(0), ..entry() },
+        RawEntry { offset: Some(u32::MAX - 8), ..entry() },
+    ] {
+        let package = Package::empty();
+        let file = package.beside("package.zip");
+        fs::write(&file, with_entry(entry)).expect("there is room");
+        let run = refused(&file, &package.beside("out.subako"), &[]);
+        assert!(run.errors().iter().all(|code| code.starts_with("E01")), "{run}");
+        assert!(run.stderr.contains("asset.bin"), "{run}");
+    }
 }
 
 #[test]
@@ -367,7 +442,7 @@ fn a_folder_in_the_zip() {
     let file = package.beside("package.zip");
     fs::write(&file, raw_zip(&entries)).expect("there is room");
     let run = refused(&file, &package.beside("out.subako"), &[]);
-    assert!(run.errors().contains(&"E0103"), "{run}");
+    assert!(run.errors() == ["E0108"] && run.stderr.contains("`package`"), "{run}");
 }
 
 /// A zip of zeros, made with an honest tool.

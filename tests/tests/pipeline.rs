@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use subako_tests::bundle::Bundle;
 use subako_tests::fixture::Fixture;
+use subako_tests::in_ci;
 use subako_tests::package::{Package, example, greet_c, hello, hello_bundle, host_target};
 use subako_tests::programs::{loader, programs, subakoc, tests_directory};
 use subako_tests::run::Run;
@@ -91,6 +92,10 @@ fn the_index_is_true() {
 
 #[test]
 fn another_zip_reader_agrees() {
+    // Nobody's machine but CI's has to have it.
+    if Command::new("python3").arg("--version").output().is_err() && !in_ci() {
+        return;
+    }
     let run = Run::of(Command::new("python3").args(["-m", "zipfile", "-t"]).arg(hello_bundle().path()));
     _ = run.exits(0);
 }
@@ -254,9 +259,9 @@ fn a_changed_bundle_is_refused() {
     let bundle = hello().build();
     let whole = bundle.bytes();
     let target = host_target();
-    for name in [format!("native/{target}/baseline.cwasm"), "bundle.json".to_owned()] {
-        let entry = bundle.entry(&name);
-        let at = usize::try_from(entry.offset).expect("the bundle is in memory");
+    let offsets = [format!("native/{target}/baseline.cwasm"), "bundle.json".to_owned()]
+        .map(|name| usize::try_from(bundle.entry(&name).offset).expect("the bundle is in memory"));
+    for at in offsets {
         let mut bytes = whole.clone();
         bytes[at + 20] ^= 1;
         fs::write(bundle.path(), &bytes).expect("the bundle is ours");

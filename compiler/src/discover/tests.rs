@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use subako_loader::outcome::{Cause, Crash};
-use subako_manifest::diagnostic::Severity;
+use subako_manifest::diagnostic::{Code, Severity};
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn asked(results: &[&str]) -> Option<(&'static str, String)> {
 }
 
 fn judge(results: &[&str], crash: Option<Crash>) -> Result<Discovered, Refused> {
-    judged(Conversation { results: raws(results), crash }, "greet/module.wasm")
+    judged(Conversation { results: raws(results), crash, stderr_tail: String::new() }, "greet/module.wasm")
 }
 
 /// Code and subject of each fault: what is refused is not warned of as well.
@@ -236,17 +236,17 @@ fn faults_of_tools_and_a_crash_come_together() {
 }
 
 #[test]
-fn assets_become_files_and_go_again() {
-    let assets = BTreeMap::from([
-        ("a.txt".to_owned(), b"a".to_vec()),
-        ("sub/dir/b".to_owned(), vec![]),
-        ("sub/é".to_owned(), b"e".to_vec()),
-    ]);
-    let root = written(&assets).unwrap();
-    for (name, contents) in &assets {
-        assert_eq!(&fs::read(root.path().join(name)).unwrap(), contents);
-    }
-    let path = root.path().to_owned();
-    drop(root);
-    assert!(!path.exists());
+fn a_memory_that_starts_too_large_is_mended_in_the_module() {
+    use subako_loader::instantiate;
+
+    let error = Error::Call(call::Error::Instantiate(instantiate::Error::MemoryMinimum {
+        minimum: 536_936_448,
+        limit: 536_870_912,
+    }));
+    let [told] = &error.diagnostics()[..] else { panic!("{error}") };
+    assert_eq!(told.code, Code::MemoryMinimum);
+    let hint = told.hint.as_deref().expect("there is a mend");
+    assert!(hint.contains("--initial-memory"), "{hint}");
+    // An option of calls, which a build has not.
+    assert!(!hint.contains("`--memory`"), "{hint}");
 }

@@ -35,6 +35,7 @@ fn try_pack(artifacts: &[Artifact]) -> Result<Bundle, Error> {
         imports: &["wasi_snapshot_preview1.fd_write".to_owned()],
         artifacts,
         tools: b"{\"tools\":[]}\n",
+        tool_names: vec!["greet"],
         compatibility: Digest::of(b"settings"),
     }
     .pack()

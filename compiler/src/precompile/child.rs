@@ -113,6 +113,8 @@ pub(super) fn compile_apart(
         .arg(settings.memory_bytes.to_string())
         // Several children share the cores.
         .env("RAYON_NUM_THREADS", threads.to_string())
+        // The last line of a panic is its message then.
+        .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -129,8 +131,8 @@ pub(super) fn compile_apart(
     let stderr = String::from_utf8_lossy(&stderr);
     if let Ok(report) = serde_json::from_str::<Report>(stderr.trim_end()) {
         return Err(match report.kind {
+            _ if speaks_of_memory(&report.message) => out_of_memory(target, settings),
             Kind::Module => Error::Refused { target: target.clone(), message: report.message },
-            Kind::Engine if speaks_of_memory(&report.message) => out_of_memory(target, settings),
             Kind::Engine => Error::Engine { target: target.clone(), message: report.message },
         });
     }
@@ -149,9 +151,9 @@ fn out_of_memory(target: &Target, settings: &Settings) -> Error {
     Error::OutOfMemory { target: target.clone(), limit: settings.memory_bytes }
 }
 
-/// What Rust's allocator, a thread that cannot be made and `mmap` say when there is no more.
+/// What Rust's allocator, `mmap`, and a thread that cannot be made say when there is no more.
 fn speaks_of_memory(text: &str) -> bool {
-    ["memory allocation of", "Cannot allocate memory", "Resource temporarily unavailable", "out of memory"]
+    ["memory allocation of", "Cannot allocate memory", "Resource temporarily unavailable"]
         .iter()
         .any(|words| text.contains(words))
 }

@@ -342,3 +342,21 @@ fn unknown_targets_begin_nothing() {
          hint: did you mean `x86_64-linux`?"
     );
 }
+
+proptest::proptest! {
+    #[test]
+    fn spoiled_artifacts_never_panic(
+        changes in proptest::collection::vec((proptest::prelude::any::<usize>(), proptest::prelude::any::<u8>()), 1..6),
+    ) {
+        static GOOD: std::sync::LazyLock<Vec<u8>> =
+            std::sync::LazyLock::new(|| compile_here(&module(), &target_of("x86_64-linux")).unwrap());
+        let mut bytes = GOOD.clone();
+        for (at, value) in changes {
+            // The header, or the table of sections at the end.
+            let near = at % 600;
+            let place = if at % 2 == 0 { near } else { bytes.len() - 1 - near };
+            bytes[place] = value;
+        }
+        let _ = inspect(&bytes, &target_of("x86_64-linux"));
+    }
+}

@@ -2,6 +2,7 @@
 //! or a file where another name wants a directory.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use subako_manifest::diagnostic::Code;
 use unicode_normalization::UnicodeNormalization as _;
@@ -39,14 +40,13 @@ impl ClashKind {
     }
 }
 
-/// All names so far.
+/// All names so far, by their [`fold`]ed form. Every question costs one look into a sorted map:
+/// a hostile zip has tens of thousands of names of hundreds of parts.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     files: BTreeMap<String, String>,
-    /// Directories with an entry of their own.
+    /// Directories with an entry of their own, their names with the `/`.
     directories: BTreeMap<String, String>,
-    /// Every directory, with the first name that needs it.
-    needed: BTreeMap<String, String>,
 }
 
 impl Names {
@@ -57,13 +57,14 @@ impl Names {
         if let Some(other) = self.files.get(&folded) {
             return clash(kind_of(name, other), other);
         }
-        if let Some(other) = self.needed.get(&folded) {
+        let other = self
+            .file_above(&folded)
+            .or_else(|| self.directories.get(&folded))
+            .or_else(|| below(&self.files, &folded))
+            .or_else(|| below(&self.directories, &folded));
+        if let Some(other) = other {
             return clash(ClashKind::FileAndDirectory, other);
         }
-        if let Some(other) = self.file_above(&folded) {
-            return clash(ClashKind::FileAndDirectory, other);
-        }
-        self.need_above(&folded, name);
         self.files.insert(folded, name.to_owned());
         None
     }
@@ -71,37 +72,35 @@ impl Names {
     /// Adds a directory that has an entry of its own, its name without the `/` at the end.
     pub(super) fn add_directory(&mut self, name: &str) -> Option<Clash> {
         let folded = fold(name);
-        let clash =
-            |kind, other: &str| Some(Clash { kind, name: format!("{name}/"), other: other.to_owned() });
+        let name = format!("{name}/");
+        let clash = |kind, other: &str| Some(Clash { kind, name: name.clone(), other: other.to_owned() });
         if let Some(other) = self.directories.get(&folded) {
-            return clash(kind_of(name, other), &format!("{other}/"));
+            return clash(kind_of(&name, other), other);
         }
         if let Some(other) = self.files.get(&folded).or_else(|| self.file_above(&folded)) {
             return clash(ClashKind::FileAndDirectory, other);
         }
-        self.need_above(&folded, name);
-        self.needed.entry(folded.clone()).or_insert_with(|| format!("{name}/"));
-        self.directories.insert(folded, name.to_owned());
+        self.directories.insert(folded, name);
         None
     }
 
-    /// The file that stands where `folded` wants a directory.
+    /// The file that stands where `folded` wants a directory. NUL sorts before all else, so that
+    /// only names below that file could come between the two, and those have been refused.
     fn file_above(&self, folded: &str) -> Option<&String> {
-        above(folded).find_map(|directory| self.files.get(directory))
-    }
-
-    fn need_above(&mut self, folded: &str, name: &str) {
-        for directory in above(folded) {
-            if !self.needed.contains_key(directory) {
-                self.needed.insert(directory.to_owned(), name.to_owned());
-            }
-        }
+        let (file, name) =
+            self.files.range::<str, _>((Bound::Unbounded, Bound::Excluded(folded))).next_back()?;
+        is_below(folded, file).then_some(name)
     }
 }
 
-/// The directories that a path leads through, outermost first.
-fn above(path: &str) -> impl Iterator<Item = &str> {
-    path.match_indices('/').map(|(at, _)| &path[..at])
+/// The first name that wants `folded` for a directory.
+fn below<'a>(names: &'a BTreeMap<String, String>, folded: &str) -> Option<&'a String> {
+    let (found, name) = names.range::<str, _>((Bound::Excluded(folded), Bound::Unbounded)).next()?;
+    is_below(found, folded).then_some(name)
+}
+
+fn is_below(folded: &str, directory: &str) -> bool {
+    folded.strip_prefix(directory).is_some_and(|rest| rest.starts_with('\0'))
 }
 
 fn kind_of(name: &str, other: &str) -> ClashKind {
@@ -115,9 +114,11 @@ fn kind_of(name: &str, other: &str) -> ClashKind {
 }
 
 /// One form for all names that some system takes for the same. To upper case and back merges
-/// what lower case alone keeps apart, such as `ß` and `SS`.
+/// what lower case alone keeps apart, such as `ß` and `SS`. Parts are separated by NUL, which no
+/// name has.
 fn fold(name: &str) -> String {
-    name.nfd().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
+    let folded: String = name.nfd().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect();
+    folded.replace('/', "\0")
 }
 
 #[cfg(test)]
@@ -165,6 +166,20 @@ mod tests {
         for (first, other) in [("é", "e\u{301}"), ("\u{212b}", "Å"), ("가", "\u{1100}\u{1161}")] {
             assert_eq!(second(first, other), Some(ClashKind::Normalization), "{first} {other}");
         }
+    }
+
+    /// Names that sort between a file and what is below it, in plain order.
+    #[test]
+    fn neighbours_hide_no_clash() {
+        let mut names = Names::default();
+        for name in ["a", "a-b", "a b", "a!", "b/c", "b-d"] {
+            assert_eq!(names.add_file(name), None);
+        }
+        for (name, other) in [("a/x", "a"), ("b", "b/c"), ("a!/x", "a!"), ("b/c/d/e", "b/c")] {
+            let clash = names.add_file(name).unwrap();
+            assert_eq!((clash.kind, &*clash.other), (ClashKind::FileAndDirectory, other));
+        }
+        assert_eq!(names.add_directory("b"), None);
     }
 
     #[test]

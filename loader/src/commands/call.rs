@@ -3,37 +3,38 @@
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::Path;
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use subako_loader::answer::CallToolResult;
 use subako_loader::call::call_tool;
+use subako_loader::engine::MAX_FRAMES;
 use subako_loader::outcome::{Cause, Crash, Outcome};
 use subako_loader::render::{Shown, Volume, render};
-use subako_loader::verify::VerifiedBundle;
-use subako_manifest::bundle::TOOLS;
 use subako_manifest::diagnostic::{Code, Diagnostic};
 use subako_manifest::text::{grouped, shown, shown_lines};
-use subako_manifest::tool::ToolSet;
 
+use super::program::open;
 use super::{
-    ANSWERED, ANSWERED_IS_ERROR, CRASHED, Prepared, Stop, in_file, load, open, prepare, print, print_json,
-    read_file, say,
+    ANSWERED, ANSWERED_IS_ERROR, CRASHED, Prepared, Stop, prepare, print, print_json, read_file, say,
 };
 use crate::args::{Call, Format};
 
 pub(super) fn run(args: &Call) -> Result<u8, Stop> {
     let arguments = arguments(&args.arguments)?;
-    let bundle = open(&args.source)?;
-    check_tool(args, &bundle)?;
-    let module = load(&bundle, &args.source, args.bounds.target.as_ref(), args.shared.verbose)?;
-    let prepared = prepare(&bundle, &args.source, &args.bounds)?;
-    match call_tool(&module, &prepared.setup, &args.tool, arguments)? {
+    let opened = open(&args.source)?;
+    check_tool(&args.tool, opened.tool_names())?;
+    let program = opened.load(args.bounds.target.as_ref(), args.shared.verbose)?;
+    let prepared = prepare(&program, &args.bounds)?;
+    let called = call_tool(&program.module, &prepared.setup, &args.tool, arguments);
+    match called.map_err(|error| Stop::of_call(&error, &prepared.setup.interrupt))? {
         Outcome::Answered(answer) => tell_answer(args, &answer, &prepared),
-        Outcome::Crashed(crash) => tell_crash(args.shared.format, &crash),
+        Outcome::Crashed(crash) => tell_crash(args.shared.format, &crash, args.bounds.stderr),
     }
 }
 
-/// The arguments as they are given: JSON, `@FILE`, or `-`.
-fn arguments(given: &str) -> Result<Map<String, Value>, Stop> {
+/// The arguments as they are given: JSON, `@FILE`, or `-`. They go to the tool as they are: only
+/// that they are an object is looked at.
+fn arguments(given: &str) -> Result<Box<RawValue>, Stop> {
     let (bytes, from) = match given.strip_prefix('@') {
         Some(path) => (read_file(Path::new(path), Code::Arguments)?, path),
         None if given == "-" => {
@@ -45,35 +46,32 @@ fn arguments(given: &str) -> Result<Map<String, Value>, Stop> {
         }
         None => (given.as_bytes().to_vec(), "ARGUMENTS"),
     };
-    let wrong = |why: String| {
+    let wrong = |why: &str| {
         Stop::one(
             Diagnostic::error(Code::Arguments, from, format!("`{}` is not a JSON object{why}", shown(from)))
                 .rule("a tool's arguments are a JSON object (ABI 1, \"When the agent calls a tool\")")
                 .hint("give them like `{\"name\":\"Ada\"}`, in single quotes for the shell"),
         )
     };
-    match serde_json::from_slice(&bytes) {
-        Ok(Value::Object(arguments)) => Ok(arguments),
-        Ok(_) => Err(wrong(String::new())),
-        Err(error) => Err(wrong(format!(": {error}"))),
+    if bytes.starts_with(b"\xef\xbb\xbf") {
+        return Err(wrong(": it begins with a byte order mark"));
+    }
+    let json: Box<RawValue> = serde_json::from_slice(&bytes).map_err(|error| wrong(&format!(": {error}")))?;
+    match json.get().starts_with('{') {
+        true => Ok(json),
+        false => Err(wrong("")),
     }
 }
 
-/// Refuses a tool that the bundle does not have. The tools are read only for a name that no tool
-/// can have or when somebody looks, so that a call touches what it needs.
-fn check_tool(args: &Call, bundle: &VerifiedBundle<Vec<u8>>) -> Result<(), Stop> {
-    let Some(entry) = bundle.index().entries.iter().find(|entry| entry.path == TOOLS) else {
-        return Ok(());
-    };
-    let bytes = bundle.contents(entry).map_err(|error| in_file(&error, &args.source.bundle))?;
-    let tools = ToolSet::from_json(&bytes).map_err(|error| in_file(&error, &args.source.bundle))?;
-    if tools.tools().iter().any(|tool| tool.name == args.tool) {
+/// Refuses a tool that the bundle does not have.
+fn check_tool(tool: &str, names: &[String]) -> Result<(), Stop> {
+    if names.iter().any(|name| name == tool) {
         return Ok(());
     }
-    let names: Vec<String> = tools.tools().iter().map(|tool| format!("`{}`", tool.name)).collect();
-    let message =
-        format!("`{}` is no tool of this bundle, which has {}", shown(&args.tool), names.join(", "));
-    Err(Stop::one(Diagnostic::error(Code::ToolUnknown, &args.tool, message)))
+    let names: Vec<String> = names.iter().map(|name| format!("`{}`", shown(name))).collect();
+    let message = format!("`{}` is no tool of this bundle, which has {}", shown(tool), names.join(", "));
+    let hint = tool.starts_with('{').then(|| "give TOOL before ARGUMENTS".to_owned());
+    Err(Stop::one(Diagnostic::error(Code::ToolUnknown, tool, message).maybe_hint(hint)))
 }
 
 fn tell_answer(args: &Call, answer: &CallToolResult, prepared: &Prepared) -> Result<u8, Stop> {
@@ -117,7 +115,7 @@ fn drawn(block: &Shown, escape: bool) -> String {
 
 /// Tells of a crash what the model would be told: that the function crashed, and the end of its
 /// stderr; and, for whoever has to mend it, why.
-pub(super) fn tell_crash(format: Format, crash: &Crash) -> Result<u8, Stop> {
+pub(super) fn tell_crash(format: Format, crash: &Crash, stderr_is_shown: bool) -> Result<u8, Stop> {
     let backtrace = match &crash.cause {
         Cause::Trap { backtrace, .. } => backtrace.as_slice(),
         _ => &[],
@@ -135,7 +133,11 @@ pub(super) fn tell_crash(format: Format, crash: &Crash) -> Result<u8, Stop> {
             for function in backtrace {
                 say(&format!("  in {}", shown(function)));
             }
-            if !crash.stderr_tail.is_empty() {
+            if backtrace.len() == MAX_FRAMES {
+                say("  …");
+            }
+            say("  see docs/host.md, \"How a call ends\"");
+            if !crash.stderr_tail.is_empty() && !stderr_is_shown {
                 say(&format!("the end of its stderr:\n{}", shown_lines(crash.stderr_tail.trim_end())));
             }
         }

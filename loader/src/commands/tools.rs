@@ -2,26 +2,20 @@
 
 use serde_json::json;
 use serde_json::value::RawValue;
-use subako_manifest::bundle::TOOLS;
 use subako_manifest::text::shown;
 use subako_manifest::tool::ToolSet;
 
-use super::{ANSWERED, Stop, in_file, open, print, print_json};
+use super::program::{in_file, open};
+use super::{ANSWERED, Stop, print, print_json};
 use crate::args::{Format, Tools};
 
 pub(super) fn run(args: &Tools) -> Result<u8, Stop> {
-    let bundle = open(&args.source)?;
-    let entry = bundle.index().entries.iter().find(|entry| entry.path == TOOLS);
-    let bytes = match entry {
-        Some(entry) => bundle.contents(entry).map_err(|error| in_file(&error, &args.source.bundle))?,
-        // The bundle's reader refuses an index without it.
-        None => b"{\"tools\":[]}".into(),
-    };
-    let tools = ToolSet::from_json(&bytes).map_err(|error| in_file(&error, &args.source.bundle))?;
-    match args.shared.format {
+    let opened = open(&args.source)?;
+    let tools = ToolSet::from_json(&opened.tools()?).map_err(|error| in_file(&error, &args.source.bundle))?;
+    match args.format {
         Format::Json => {
             let raw: Vec<&RawValue> = tools.tools().iter().map(|tool| &*tool.raw).collect();
-            print_json(&json!({ "package": bundle.index().package, "tools": raw }))?;
+            print_json(&json!({ "package": opened.package(), "tools": raw }))?;
         }
         Format::Text => {
             for tool in tools.tools() {

@@ -88,10 +88,8 @@ mod tests {
             headers: HeaderMap::new(),
             body: Body::File { path: "/volume/tmp/out.bin".to_owned(), bytes: 48_211 },
         };
-        let failure = Failure::new(
-            Kind::HostNotAllowed,
-            "api.example.com is not in this function's network allowlist",
-        );
+        let failure =
+            Failure::new(Kind::HostNotAllowed, "api.example.com is not in this function's network allowlist");
         for (result, wanted) in [
             (
                 Ok(inline),

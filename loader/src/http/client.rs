@@ -3,6 +3,7 @@
 
 use std::error::Error as StdError;
 use std::fmt::Write as _;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 use super::failure::{Failure, Kind};
 use super::policy::Policy;
 use super::resolve::Resolver;
+use crate::host::deadline::Deadline;
 
 /// A runtime on the module's own thread, the roots of TLS, a resolver of names.
 pub(super) struct Client {
@@ -66,41 +68,52 @@ impl Client {
         work: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Ended> {
         // A server that always has something ready would never be late otherwise.
-        if Instant::now() >= clock.until {
-            return Err(clock.ended());
+        if let Some(ended) = clock.ended() {
+            return Err(ended);
         }
-        let until = tokio::time::Instant::from_std(clock.until);
-        match self.runtime.block_on(async { tokio::time::timeout_at(until, work).await }) {
-            Ok(result) => result.map_err(Ended::Failed),
-            Err(_) => Err(clock.ended()),
-        }
+        self.runtime.block_on(async {
+            let mut work = pin!(work);
+            loop {
+                if let Ok(result) = tokio::time::timeout(clock.next_look(), &mut work).await {
+                    return result.map_err(Ended::Failed);
+                }
+                if let Some(ended) = clock.ended() {
+                    return Err(ended);
+                }
+            }
+        })
     }
 }
 
 /// When a request has to be over: by its own `timeout_ms`, and never later than its call.
-#[derive(Debug)]
 pub(super) struct Clock {
-    until: Instant,
-    /// The request's own limit, where that comes first.
-    own: Option<Duration>,
+    /// The request's own time and its end.
+    own: Option<(Duration, Instant)>,
+    call: Arc<Deadline>,
 }
 
+/// How often a wait looks whether the call is still wanted.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
 impl Clock {
-    pub(super) fn starting_now(timeout: Option<Duration>, call: Duration) -> Self {
-        let own = timeout.filter(|timeout| *timeout < call);
-        let now = Instant::now();
-        let year = Duration::from_secs(365 * 24 * 3600);
-        Self { until: now + own.unwrap_or(call).min(year), own }
+    pub(super) fn starting_now(timeout: Option<Duration>, call: Arc<Deadline>) -> Self {
+        // A time past what a clock can say is none.
+        let until = |own: Duration| Some((own, Instant::now().checked_add(own)?));
+        Self { own: timeout.and_then(until), call }
     }
 
-    fn ended(&self) -> Ended {
-        match self.own {
-            Some(own) => Ended::Failed(Failure::new(
-                Kind::Timeout,
-                format!("the request took longer than its `timeout_ms` of {}", own.as_millis()),
-            )),
-            None => Ended::CallOver,
+    fn next_look(&self) -> Duration {
+        let own = self.own.map_or(LOOK_EVERY, |(_, until)| until.saturating_duration_since(Instant::now()));
+        own.min(self.call.remaining()).min(LOOK_EVERY)
+    }
+
+    fn ended(&self) -> Option<Ended> {
+        if self.call.remaining() == Duration::ZERO {
+            return Some(Ended::CallOver);
         }
+        let (own, _) = self.own.filter(|(_, until)| *until <= Instant::now())?;
+        let message = format!("the request took longer than its `timeout_ms` of {}", own.as_millis());
+        Some(Ended::Failed(Failure::new(Kind::Timeout, message)))
     }
 }
 

@@ -93,7 +93,11 @@ fn check_address(origin: &Origin, address: IpAddr, policy: &Policy) -> Result<()
 }
 
 /// Connects to `origin`, which has passed [`check`].
-pub(super) async fn connect(client: &Client, origin: &Origin, policy: &Policy) -> Result<Connection, Failure> {
+pub(super) async fn connect(
+    client: &Client,
+    origin: &Origin,
+    policy: &Policy,
+) -> Result<Connection, Failure> {
     let whom = origin.to_string();
     let addresses = addresses(client, origin, policy).await?;
     // One bad address spoils the name: which of them is tried is no matter of luck.

@@ -1,5 +1,7 @@
 //! One request of a module, from its JSON to the last hop's response.
 
+use std::sync::Arc;
+
 use hyper::Method;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderValue};
@@ -17,9 +19,7 @@ use super::mask::Secrets;
 use super::origin::Origin;
 use super::payload::Payload;
 use super::policy::Policy;
-use super::redirect::{
-    MAX_HOPS, drop_body_headers, drop_private_headers, is_redirect, method_without_body,
-};
+use super::redirect::{MAX_HOPS, drop_body_headers, drop_private_headers, is_redirect, method_without_body};
 use super::request::{Body, Output, Request, destination};
 use crate::host::CallHost;
 use crate::host::write_budget::WriteBudget;
@@ -30,7 +30,7 @@ const USER_AGENT: &str = concat!("subako-loader/", env!("CARGO_PKG_VERSION"));
 /// Makes the request that `bytes` are, for the module of `host`.
 pub(super) fn exchange(host: &mut CallHost, bytes: &[u8]) -> Result<Response, Ended> {
     let request = Request::parse(bytes)?;
-    let clock = Clock::starting_now(request.timeout, host.deadline.remaining());
+    let clock = Clock::starting_now(request.timeout, Arc::clone(&host.deadline));
     let CallHost { http, write_budget, .. } = host;
     let Http { policy, volume_tmp, volume_data, client, .. } = http;
     let Some(policy) = policy.as_deref() else {
@@ -52,7 +52,8 @@ pub(super) fn exchange(host: &mut CallHost, bytes: &[u8]) -> Result<Response, En
         Some(client) => client,
         None => client.insert(Client::start(policy)?),
     };
-    let last = follow(hop, follow_redirects, &Surroundings { client, clock: &clock, policy, volume: &volume })?;
+    let last =
+        follow(hop, follow_redirects, &Surroundings { client, clock: &clock, policy, volume: &volume })?;
     receive(last, client, &clock, slot, write_budget)
 }
 
@@ -93,9 +94,8 @@ impl Hop {
 
     /// The hop that `location` names.
     fn redirected(mut self, status: hyper::StatusCode, location: &HeaderValue) -> Result<Self, Failure> {
-        let broken_location = || {
-            Failure::new(Kind::Connection, format!("{} redirects to what is no URL", self.origin))
-        };
+        let broken_location =
+            || Failure::new(Kind::Connection, format!("{} redirects to what is no URL", self.origin));
         let location = std::str::from_utf8(location.as_bytes()).map_err(|_| broken_location())?;
         let url = self.url.join(location).map_err(|_| broken_location())?;
         let from = self.origin.clone();
@@ -133,7 +133,9 @@ impl Hop {
             let secret = credential.value().map_err(|why| {
                 let message = format!(
                     "the stored credential for `{}` of {} cannot be used: its {} {why}",
-                    credential.header, self.origin, credential.source.kind()
+                    credential.header,
+                    self.origin,
+                    credential.source.kind()
                 );
                 Failure::new(Kind::CredentialUnavailable, message)
             })?;
@@ -224,7 +226,10 @@ async fn send(
     let (response, driver) =
         connection.send(request).await.map_err(|error| broken(&whom, "does not answer", &error))?;
     if response.status() == hyper::StatusCode::SWITCHING_PROTOCOLS {
-        return Err(Failure::new(Kind::Connection, format!("{whom} switches to a protocol nobody asked for")));
+        return Err(Failure::new(
+            Kind::Connection,
+            format!("{whom} switches to a protocol nobody asked for"),
+        ));
     }
     Ok((response, driver))
 }

@@ -172,7 +172,12 @@ impl Reader<'_> {
 
         let wrong = |path: &str, why: &str| (Code::PolicyCredential, Fault::value(path, why));
         let origin = read_origin(&origin).ok_or_else(|| {
-            value(Code::PolicyCredential, &origin_path, &origin, "is not an origin like `https://api.example.com`")
+            value(
+                Code::PolicyCredential,
+                &origin_path,
+                &origin,
+                "is not an origin like `https://api.example.com`",
+            )
         })?;
         let header = header
             .parse::<HeaderName>()
@@ -185,7 +190,9 @@ impl Reader<'_> {
             return Err(wrong(&prefix_path, "has a control character"));
         }
         let source = match (variable, file) {
-            (Some(name), None) if !name.is_empty() && !name.contains(['=', '\0']) => SecretSource::Variable(name),
+            (Some(name), None) if !name.is_empty() && !name.contains(['=', '\0']) => {
+                SecretSource::Variable(name)
+            }
             (Some(_), None) => return Err(wrong(&value_path, "names no environment variable")),
             (None, Some(file)) => SecretSource::File(self.directory.join(file)),
             _ => return Err(wrong(&value_path, "has to have one of `env` and `file`")),
@@ -248,7 +255,8 @@ impl Reader<'_> {
         let network: Network =
             text.parse().map_err(|wrong| value(Code::PolicyAddress, path, &text, wrong))?;
         if !network.may_be_allowed() {
-            let why = "is not within a loopback, private, link-local, carrier-grade NAT or unique-local network";
+            let why =
+                "is not within a loopback, private, link-local, carrier-grade NAT or unique-local network";
             return Err(value(Code::PolicyAddress, path, &text, why));
         }
         self.policy.private_networks.push(network);

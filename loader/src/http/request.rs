@@ -18,15 +18,8 @@ use super::fields::{self, Fault, Fields};
 use super::origin::Origin;
 use crate::volume::VolumePath;
 
-const METHODS: [Method; 7] = [
-    Method::GET,
-    Method::HEAD,
-    Method::POST,
-    Method::PUT,
-    Method::PATCH,
-    Method::DELETE,
-    Method::OPTIONS,
-];
+const METHODS: [Method; 7] =
+    [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
 
 /// Headers that are the connection's own affair: dropped, as ABI 1 says.
 const OF_CONNECTION: [&str; 12] = [
@@ -87,8 +80,9 @@ impl Request {
                 grouped(length)
             )));
         }
-        let text = std::str::from_utf8(bytes)
-            .map_err(|error| invalid(format!("the request is not UTF-8 from byte {}", error.valid_up_to())))?;
+        let text = std::str::from_utf8(bytes).map_err(|error| {
+            invalid(format!("the request is not UTF-8 from byte {}", error.valid_up_to()))
+        })?;
         let mut fields = Fields::of_text(text)?;
         let method = fields.take("method");
         let url = fields.string("url")?;

@@ -45,12 +45,12 @@ async fn answer(
 ) -> Result<hyper::Response<Whole>, Infallible> {
     let (head, mut body) = request.into_parts();
     let mut bytes = Vec::new();
-    while let Some(Ok(frame)) =
-        std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await
+    while let Some(Ok(frame)) = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await
     {
         bytes.extend_from_slice(&frame.into_data().unwrap_or_default());
     }
-    let mut headers = vec![("host".to_owned(), head.uri.authority().map_or("", |host| host.as_str()).to_owned())];
+    let mut headers =
+        vec![("host".to_owned(), head.uri.authority().map_or("", |host| host.as_str()).to_owned())];
     for (name, value) in &head.headers {
         headers.push((name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
     }

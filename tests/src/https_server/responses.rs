@@ -95,9 +95,7 @@ pub(super) fn respond(stream: &mut Stream, request: &Received) -> io::Result<()>
         ("gzip", _) => send(stream, 200, &["content-encoding: gzip"], &gzip(b"hello")),
         ("br", _) => send(stream, 200, &["content-encoding: br"], BROTLI),
         ("zstd", _) => send(stream, 200, &["content-encoding: zstd"], ZSTD),
-        ("bomb", "gzip") => {
-            send(stream, 200, &["content-encoding: gzip"], &gzip(&vec![b'x'; BOMB_BYTES]))
-        }
+        ("bomb", "gzip") => send(stream, 200, &["content-encoding: gzip"], &gzip(&vec![b'x'; BOMB_BYTES])),
         ("bomb", "br") => send(stream, 200, &["content-encoding: br"], BROTLI_BOMB),
         ("bomb", "zstd") => send(stream, 200, &["content-encoding: zstd"], &zstd_bomb()),
         ("to", to) => {
@@ -105,9 +103,7 @@ pub(super) fn respond(stream: &mut Stream, request: &Received) -> io::Result<()>
             send(stream, number(status), &[&format!("location: {url}")], b"elsewhere")
         }
         ("hops", "1") => send(stream, 302, &["location: /echo"], b""),
-        ("hops", left) => {
-            send(stream, 302, &[&format!("location: /hops/{}", number(left) - 1)], b"")
-        }
+        ("hops", left) => send(stream, 302, &[&format!("location: /hops/{}", number(left) - 1)], b""),
         _ => send(stream, 404, &["content-type: text/plain"], b"no such path"),
     }
 }

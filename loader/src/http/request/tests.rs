@@ -135,7 +135,8 @@ fn invalid_requests() {
 
 #[test]
 fn other_schemes_are_forbidden() {
-    for url in ["http://a.example/", "HTTP://a.example/", "ftp://a.example/", "file:///etc/passwd", "data:,x"] {
+    for url in ["http://a.example/", "HTTP://a.example/", "ftp://a.example/", "file:///etc/passwd", "data:,x"]
+    {
         assert_eq!(refused(&format!(r#"{{"url":"{url}"}}"#)).kind, Kind::ForbiddenDestination, "{url}");
     }
 }

@@ -106,7 +106,6 @@ impl HttpsServer {
     }
 
     /// A question that a server of names can ask: have there been requests yet?
-    #[must_use]
     pub fn has_been_asked(&self) -> impl Fn() -> bool + Send + 'static {
         let received = Arc::clone(&self.received);
         move || !locked(&received).is_empty()

@@ -5,7 +5,7 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 
@@ -500,6 +500,27 @@ fn the_calls_time() {
         assert_eq!(run.json()["cause"], "out_of_time", "{run}");
         assert_eq!(world.files(), Vec::<String>::new());
     }
+}
+
+/// A signal ends a request as the end of the call's time does.
+#[test]
+fn an_interrupted_request_leaves_nothing() {
+    let world = World::new();
+    let arguments = json!({ "request": save("/endless", "/volume/tmp/out") }).to_string();
+    let mut command = world.command(guest());
+    command
+        .args(["--write-budget", "64GiB", "break", &arguments])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut loader = command.spawn().expect("the loader runs");
+    while world.files().is_empty() {
+        assert!(loader.try_wait().expect("it is ours").is_none(), "the loader ended by itself");
+        thread::yield_now();
+    }
+    let killed = Command::new("kill").arg(loader.id().to_string()).status().expect("`kill` runs");
+    assert!(killed.success());
+    assert!(!loader.wait().expect("it is ours").success());
+    assert_eq!(world.files(), Vec::<String>::new());
 }
 
 #[test]

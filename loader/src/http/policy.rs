@@ -79,6 +79,9 @@ impl Policy {
     }
 }
 
+/// One value read, or what is wrong with it.
+type Read<T = ()> = Result<T, (Code, Fault)>;
+
 struct Reader<'a> {
     directory: &'a Path,
     faults: Vec<Diagnostic>,
@@ -123,12 +126,7 @@ impl Reader<'_> {
         fields.end()
     }
 
-    fn each(
-        &mut self,
-        fields: &mut Fields<'_>,
-        name: &str,
-        read: fn(&mut Self, &str, &RawValue) -> Result<(), (Code, Fault)>,
-    ) {
+    fn each(&mut self, fields: &mut Fields<'_>, name: &str, read: fn(&mut Self, &str, &RawValue) -> Read) {
         let Some(raw) = fields.take(name) else { return };
         match fields::list(name, raw) {
             Ok(elements) => {
@@ -142,14 +140,14 @@ impl Reader<'_> {
         }
     }
 
-    fn allow(&mut self, path: &str, raw: &RawValue) -> Result<(), (Code, Fault)> {
+    fn allow(&mut self, path: &str, raw: &RawValue) -> Read {
         let text = text_of(path, raw)?;
         let rule = text.parse().map_err(|wrong| value(Code::PolicyHost, path, &text, wrong))?;
         self.policy.allow.push(rule);
         Ok(())
     }
 
-    fn credential(&mut self, path: &str, raw: &RawValue) -> Result<(), (Code, Fault)> {
+    fn credential(&mut self, path: &str, raw: &RawValue) -> Read {
         let field = |fault| (Code::PolicyField, fault);
         let mut fields = Fields::of(path.to_owned(), raw).map_err(field)?;
         let origin = fields.string("origin").map_err(field)?;
@@ -160,7 +158,7 @@ impl Reader<'_> {
         };
         let source = fields.required("value").map_err(field)?;
         let mut source_fields = Fields::of(fields.path("value"), source).map_err(field)?;
-        let named = |raw: Option<&RawValue>, name: &str| -> Result<Option<String>, (Code, Fault)> {
+        let named = |raw: Option<&RawValue>, name: &str| -> Read<Option<String>> {
             raw.map(|raw| text_of(&format!("{path}.value.{name}"), raw)).transpose()
         };
         let variable = named(source_fields.take("env"), "env")?;
@@ -230,7 +228,7 @@ impl Reader<'_> {
         }
     }
 
-    fn certificates(&mut self, path: &str, raw: &RawValue) -> Result<(), (Code, Fault)> {
+    fn certificates(&mut self, path: &str, raw: &RawValue) -> Read {
         let name = text_of(path, raw)?;
         let told = |why: &str| value(Code::PolicyCertificate, path, &name, why);
         let bytes = std::fs::read(self.directory.join(&name))
@@ -250,7 +248,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn private_network(&mut self, path: &str, raw: &RawValue) -> Result<(), (Code, Fault)> {
+    fn private_network(&mut self, path: &str, raw: &RawValue) -> Read {
         let text = text_of(path, raw)?;
         let network: Network =
             text.parse().map_err(|wrong| value(Code::PolicyAddress, path, &text, wrong))?;
@@ -263,7 +261,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn nameserver(&mut self, path: &str, raw: &RawValue) -> Result<(), (Code, Fault)> {
+    fn nameserver(&mut self, path: &str, raw: &RawValue) -> Read {
         let text = text_of(path, raw)?;
         let server = match (text.parse::<IpAddr>(), text.parse::<SocketAddr>()) {
             (Ok(address), _) => SocketAddr::new(address, DNS_PORT),
@@ -277,7 +275,7 @@ impl Reader<'_> {
     }
 }
 
-fn text_of(path: &str, raw: &RawValue) -> Result<String, (Code, Fault)> {
+fn text_of(path: &str, raw: &RawValue) -> Read<String> {
     fields::string(path.to_owned(), raw).map_err(|fault| (Code::PolicyField, fault))
 }
 

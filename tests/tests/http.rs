@@ -677,8 +677,8 @@ fn names_are_resolved_and_checked_at_each_hop() {
 
     world.fails(&url("mixed", "/echo"), "forbidden_destination", "mixed.test is at a private address");
     world.fails(&url("private", "/echo"), "forbidden_destination", "private.test is at a private address");
-    world.fails(&url("empty", "/echo"), "connection", "empty.test");
-    world.fails(&url("absent", "/echo"), "connection", "absent.test cannot be resolved");
+    world.fails(&url("empty", "/echo"), "connection", "empty.test has no address");
+    world.fails(&url("absent", "/echo"), "connection", "absent.test has no address");
     assert_eq!(world.server.received().len(), 0);
 
     let rebinds = url("rebind", "/to/302//echo");
@@ -803,6 +803,27 @@ fn policies_are_read_strictly() {
     }
     let absent = guest().call("break", &json!({}), &["--network", "absent.json"]).exits(3);
     assert_eq!(absent.errors(), ["E0950"], "{absent}");
+}
+
+/// What the schema names, the loader reads.
+#[test]
+fn the_policys_schema() {
+    let schema = fs::read_to_string(subako_tests::workspace().join("docs/schema/network.json"));
+    let schema: Value = serde_json::from_str(&schema.expect("the schema is there")).expect("it is JSON");
+    let mut world = World::new();
+    let used: Vec<String> = world.policy.as_object().expect("an object").keys().cloned().collect();
+    world.policy = json!({});
+    for (name, property) in schema["properties"].as_object().expect("an object") {
+        world.policy[name] = match property["type"].as_str() {
+            Some("array") => json!([]),
+            Some("object") => json!({}),
+            _ => json!(""),
+        };
+    }
+    for name in used {
+        assert!(world.policy.get(&name).is_some(), "`{name}` is not in the schema");
+    }
+    world.get_fails("/echo", "host_not_allowed", "api.test");
 }
 
 /// The example in C, where its toolchain is there.

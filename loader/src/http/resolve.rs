@@ -24,7 +24,7 @@ impl Resolver {
         Self { nameservers: nameservers.to_vec(), resolver: OnceCell::new() }
     }
 
-    /// Every address of `name`.
+    /// Every address of `name`; none where there is no such name.
     pub(super) async fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, NetError> {
         let resolver = match self.resolver.get() {
             Some(resolver) => resolver,
@@ -33,7 +33,11 @@ impl Resolver {
                 self.resolver.get_or_init(|| made)
             }
         };
-        Ok(resolver.lookup_ip(format!("{name}.")).await?.iter().collect())
+        match resolver.lookup_ip(format!("{name}.")).await {
+            Ok(found) => Ok(found.iter().collect()),
+            Err(error) if error.is_no_records_found() || error.is_nx_domain() => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
     }
 
     fn build(&self) -> Result<TokioResolver, NetError> {

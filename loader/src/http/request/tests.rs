@@ -133,6 +133,25 @@ fn invalid_requests() {
     assert!(Request::parse(b"{\"url\":\"\xff\"}").unwrap_err().message.contains("UTF-8"));
 }
 
+/// Whatever a module sends, it is told something.
+#[test]
+fn requests_of_any_bytes() {
+    let whole = br#"{"method":"POST","url":"https://u@a.example:1/p?q#f","headers":{"x":"\u00e9"},
+        "body":{"type":"file","path":"/volume/tmp/a"},"timeout_ms":18446744073709551615}"#;
+    assert!(Request::parse(whole).is_ok());
+    for at in 0..whole.len() {
+        let _ = Request::parse(&whole[..at]);
+        for byte in [0, b'"', b'\\', b'{', b'[', b'%', b'.', 0x7f, 0xc3, 0xff] {
+            let mut changed = whole.to_vec();
+            changed[at] = byte;
+            let _ = Request::parse(&changed);
+        }
+    }
+    let deep =
+        format!(r#"{{"url":"https://a.example/","body":{{"type":"json","json":{}"#, "[".repeat(1 << 20));
+    assert_eq!(Request::parse(deep.as_bytes()).unwrap_err().kind, Kind::InvalidRequest);
+}
+
 #[test]
 fn other_schemes_are_forbidden() {
     for url in ["http://a.example/", "HTTP://a.example/", "ftp://a.example/", "file:///etc/passwd", "data:,x"]

@@ -7,7 +7,9 @@
 
 pub mod bundle;
 pub mod fixture;
+pub mod https_server;
 pub mod keys;
+pub mod name_server;
 pub mod package;
 pub mod programs;
 pub mod run;

@@ -254,6 +254,13 @@ codes! {
     CacheShared = "E0923", Environment, "a part of the cache may be written by others";
     CacheAbsent = "E0924", Usage, "there is no place for the cache";
     Interrupted = "E0925", Environment, "the call is interrupted";
+    PolicyAbsent = "E0950", Input, "the network policy is not there";
+    PolicyJson = "E0951", Input, "the network policy is not JSON";
+    PolicyField = "E0952", Input, "a field of the network policy is missing, unknown, there twice or of another type";
+    PolicyHost = "E0953", Input, "the network policy allows what is no host";
+    PolicyCredential = "E0954", Input, "a credential of the network policy cannot be used";
+    PolicyAddress = "E0955", Input, "an address of the network policy cannot be used";
+    PolicyCertificate = "E0956", Input, "a certificate of the network policy cannot be used";
 }
 
 impl Serialize for Code {

@@ -34,12 +34,13 @@ fn script(directory: &Path, lines: &str) -> Settings {
         .arg(lines)
         .status();
     assert!(status.unwrap().success());
-    Settings { program, jobs: 2, time: Duration::from_secs(60), memory_bytes: 1 << 30 }
+    Settings { program, jobs: 2, time: Duration::from_secs(60), memory_bytes: 1 << 30, cache: None }
 }
 
 fn answer(lines: &str, module: &[u8]) -> Result<Vec<u8>, Error> {
     let directory = tempfile::tempdir().unwrap();
-    child::compile_apart(module, &target_of("pulley64"), &script(directory.path(), lines), 1)
+    let settings = script(directory.path(), lines);
+    child::compile_apart(module, &target_of("pulley64"), &settings, 1, None).map(|answer| answer.artifact)
 }
 
 fn refused(lines: &str) -> Error {
@@ -171,7 +172,7 @@ fn the_child_speaks_by_pipes() {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let child = |target: &str, module: &[u8], stdout: &mut Vec<u8>, stderr: &mut Vec<u8>| {
         // No limit: this is the process of all tests.
-        compile_child(target, u64::MAX, module, stdout, stderr)
+        compile_child(target, u64::MAX, None, module, stdout, stderr)
     };
     assert_eq!(child("pulley64", &module(), &mut stdout, &mut stderr), 0);
     assert_eq!(stdout, compile_here(&module(), &target_of("pulley64")).unwrap());
@@ -209,7 +210,7 @@ fn a_child_out_of_time_is_ended() {
     let directory = tempfile::tempdir().unwrap();
     let settings =
         Settings { time: Duration::from_millis(50), ..script(directory.path(), "exec tail -f /dev/null") };
-    let error = child::compile_apart(b"module", &target_of("x86_64-linux"), &settings, 1).unwrap_err();
+    let error = child::compile_apart(b"module", &target_of("x86_64-linux"), &settings, 1, None).unwrap_err();
     assert!(matches!(error, Error::OutOfTime { .. }), "{error:?}");
     let told = Error::OutOfTime { target: target_of("x86_64-linux"), limit: Duration::from_secs(300) };
     assert_eq!(
@@ -251,7 +252,7 @@ fn the_end_of_a_child_is_told_as_it_was() {
     assert_eq!(code(&refused("exit 7")), "E0506");
 
     let settings = Settings { program: "/nowhere/compiler".into(), ..Settings::new(PathBuf::new()) };
-    let error = child::compile_apart(b"module", &target_of("pulley64"), &settings, 1).unwrap_err();
+    let error = child::compile_apart(b"module", &target_of("pulley64"), &settings, 1, None).unwrap_err();
     assert_eq!(code(&error), "E0507");
 }
 
@@ -280,7 +281,11 @@ fn artifacts_come_in_the_order_of_targets() {
     for jobs in [0, 1, 2, 8] {
         let settings = Settings { jobs, ..script(directory.path(), &lines) };
         let told = Told::default();
-        let artifacts = precompile_bytes(&module(), &targets, &settings, &told).unwrap();
+        let Precompiled { artifacts, origins, warnings } =
+            precompile_bytes(&module(), &targets, &settings, &told).unwrap();
+        assert!(warnings.is_empty(), "{warnings:?}");
+        assert!(origins.iter().all(|origin| origin.source == Source::Compiler));
+        assert!(origins.iter().map(|origin| &origin.target).eq(&targets));
         let order: Vec<&Target> = artifacts.iter().map(|artifact| &artifact.target).collect();
         assert_eq!(order, targets.iter().collect::<Vec<_>>());
         assert_eq!(artifacts[0].cpu_features, [""; 0]);
@@ -293,7 +298,8 @@ fn artifacts_come_in_the_order_of_targets() {
         });
         assert_eq!(told, expected.concat());
     }
-    assert_eq!(precompile_bytes(&module(), &[], &script(directory.path(), "exit 1"), &Silent).unwrap(), []);
+    let none = precompile_bytes(&module(), &[], &script(directory.path(), "exit 1"), &Silent).unwrap();
+    assert_eq!(none, Precompiled::default());
 }
 
 #[test]

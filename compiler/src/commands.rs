@@ -4,7 +4,9 @@
 mod build;
 mod check;
 mod compile;
+mod compiling;
 mod inspect;
+mod rebuild;
 mod targets;
 
 use std::io::{self, Write as _};
@@ -26,6 +28,7 @@ pub(crate) fn run(args: Args) -> ExitCode {
     let ended = panic::catch_unwind(AssertUnwindSafe(|| match &args.command {
         Command::Check(check) => check::run(check, &console),
         Command::Build(build) => build::run(build, &console),
+        Command::Rebuild(rebuild) => rebuild::run(rebuild, &console),
         Command::Inspect(inspect) => inspect::run(inspect, &console),
         Command::Targets(_) => targets::run(&console),
         Command::Compile(compile) => Ok(compile::run(compile)),

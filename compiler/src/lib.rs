@@ -8,4 +8,5 @@ pub mod pipeline;
 pub mod precompile;
 pub mod progress;
 pub mod read;
+pub mod rebuild;
 pub mod rewrite;

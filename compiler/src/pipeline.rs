@@ -12,7 +12,7 @@ use subako_manifest::tool::ToolSet;
 use crate::check::{self, CheckedModule};
 use crate::discover::{self, discover};
 use crate::pack::{self, Bundle, pack};
-use crate::precompile::{self, Artifact, precompile};
+use crate::precompile::{self, Artifact, Origin, Precompiled, precompile};
 use crate::progress::Progress;
 use crate::read::{self, Limits, Upload};
 use crate::rewrite::{self, Passes, RewriteReport, rewrite};
@@ -63,6 +63,8 @@ pub struct Built {
     pub rewrite: RewriteReport,
     /// The artifacts of the bundle, in the order of [`Options::targets`].
     pub artifacts: Vec<Artifact>,
+    /// How each of them came to be.
+    pub origins: Vec<Origin>,
     /// What the package offers.
     pub tools: ToolSet,
     /// The bundle itself.
@@ -172,7 +174,8 @@ pub fn build(
     }
     // It tells of each target by itself.
     let begun = Instant::now();
-    let mut artifacts = precompile(&module, &wanted, &options.precompile, progress)?;
+    let Precompiled { mut artifacts, mut origins, warnings: mut of_cache } =
+        precompile(&module, &wanted, &options.precompile, progress)?;
     let precompile_time = begun.elapsed();
 
     let (discovered, discover_time) = timed(progress, "discover", what, || {
@@ -185,9 +188,12 @@ pub fn build(
     let mut discovered = discovered?;
     warnings.append(&mut discovered.warnings);
     options.warnings.judge(warnings)?;
+    // Not judged: the cache is no part of the package.
+    warnings.append(&mut of_cache);
 
     // The host's is the last one if nobody asked for it.
     artifacts.truncate(options.targets.len());
+    origins.truncate(options.targets.len());
     let (bundle, pack_time) = timed(progress, "pack", what, || {
         pack(&upload, &module, &artifacts, &discovered.tools, engine::compatibility())
     });
@@ -199,7 +205,15 @@ pub fn build(
         discover: discover_time,
         pack: pack_time,
     };
-    Ok(Built { bundle: bundle?, upload, rewrite: report, artifacts, tools: discovered.tools, timings })
+    Ok(Built {
+        bundle: bundle?,
+        upload,
+        rewrite: report,
+        artifacts,
+        origins,
+        tools: discovered.tools,
+        timings,
+    })
 }
 
 impl Warnings {

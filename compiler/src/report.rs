@@ -5,6 +5,7 @@ pub(crate) mod build;
 pub(crate) mod check;
 pub(crate) mod inspect;
 pub(crate) mod paint;
+pub(crate) mod rebuild;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]
@@ -15,7 +16,7 @@ pub(crate) mod targets;
 use std::path::Path;
 
 use serde::Serialize;
-use subako_compiler::precompile::Sections;
+use subako_compiler::precompile::{Origin, Sections, Source};
 use subako_manifest::diagnostic::Diagnostic;
 use subako_manifest::digest::Digest;
 use subako_manifest::index::{Entry, Index};
@@ -178,6 +179,40 @@ impl Artifact {
                 needing.map(|artifact| format!("{}: {}", artifact.target, artifact.cpu_features.join(" "))),
             );
         }
+    }
+}
+
+/// How artifacts came to be: in one line, or in one for each.
+fn draw_origins(origins: &[Origin], sheet: &mut Sheet, detail: Detail) {
+    let functions = |compiled: u64, reused: u64| match compiled + reused {
+        // Without a cache, nobody counts them.
+        0 => None,
+        all => Some(format!("{} of {} functions", grouped(compiled), grouped(all))),
+    };
+    if detail == Detail::Full {
+        let line = |origin: &Origin| {
+            let how = match origin.source {
+                Source::Cache => "from the cache".to_owned(),
+                Source::Compiler => functions(origin.functions_compiled, origin.functions_reused)
+                    .map_or_else(|| "compiled".to_owned(), |some| format!("{some} compiled")),
+            };
+            format!("{}: {how}", origin.target)
+        };
+        return sheet.field("compiled", origins.iter().map(line));
+    }
+    let cached = origins.iter().filter(|origin| origin.source == Source::Cache).count();
+    let compiled = origins.iter().map(|origin| origin.functions_compiled).sum();
+    let reused = origins.iter().map(|origin| origin.functions_reused).sum();
+    let mut parts = Vec::new();
+    if cached > 0 {
+        parts.push(format!("{cached} of {} artifacts from the cache", origins.len()));
+    }
+    if let Some(functions) = functions(compiled, reused) {
+        let others = if cached > 0 { " of the others" } else { "" };
+        parts.push(format!("{functions}{others} compiled"));
+    }
+    if !parts.is_empty() {
+        sheet.field("compiled", [parts.join("; ")]);
     }
 }
 

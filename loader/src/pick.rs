@@ -196,7 +196,9 @@ const REBUILD: &str = "`subakoc rebuild BUNDLE -o NEW` makes new artifacts from 
 fn other(found: &Engine) -> String {
     let name = format!("{} {}", shown(&found.name), shown(&found.version));
     match is_this_version(found) {
-        true => format!("{name} with other settings (format {}, {})", found.artifact_format, found.compatibility),
+        true => {
+            format!("{name} with other settings (format {}, {})", found.artifact_format, found.compatibility)
+        }
         false => name,
     }
 }

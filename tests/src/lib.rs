@@ -9,6 +9,7 @@ pub mod bundle;
 pub mod fixture;
 pub mod package;
 pub mod programs;
+pub mod remake;
 pub mod run;
 pub mod zip_file;
 

@@ -29,7 +29,7 @@ pub(super) fn run(args: &Inspect, console: &Console) -> Result<u8, Stop> {
     Ok(0)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Stop> {
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, Stop> {
     let name = path.to_string_lossy();
     let told = |code, message: String| {
         Stop::Refused(vec![Diagnostic::error(code, name.clone(), message).at(Place::file(name.clone()))])
@@ -44,12 +44,16 @@ fn read(path: &Path) -> Result<Vec<u8>, Stop> {
 }
 
 /// The faults of a bundle, which does not know what file it is.
-fn in_file(path: &Path, mut diagnostics: Vec<Diagnostic>) -> Stop {
-    for diagnostic in &mut diagnostics {
+pub(super) fn in_file(path: &Path, mut diagnostics: Vec<Diagnostic>) -> Stop {
+    place_in(path, &mut diagnostics);
+    Stop::Refused(diagnostics)
+}
+
+pub(super) fn place_in(path: &Path, diagnostics: &mut [Diagnostic]) {
+    for diagnostic in diagnostics {
         let place = diagnostic.place.get_or_insert_default();
         place.file.get_or_insert_with(|| path.to_string_lossy().into_owned());
     }
-    Stop::Refused(diagnostics)
 }
 
 /// Reads every entry, so that each is compared with the index; all faults are given.

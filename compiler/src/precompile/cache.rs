@@ -266,10 +266,8 @@ mod tests {
     fn names(folder: &Path) -> Vec<String> {
         let mut files = Vec::new();
         list(folder, &mut files);
-        let mut names: Vec<_> = files
-            .iter()
-            .map(|(_, path, _)| path.file_name().unwrap().to_str().unwrap().to_owned())
-            .collect();
+        let mut names: Vec<_> =
+            files.iter().map(|(_, path, _)| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
         names.sort();
         names
     }

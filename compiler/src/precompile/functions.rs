@@ -74,7 +74,11 @@ struct Place {
 enum NewPack {
     /// No function yet.
     Empty,
-    Written { file: BufWriter<NamedTempFile>, bytes: u64, list: BTreeMap<Key, (u64, u64, Digest)> },
+    Written {
+        file: BufWriter<NamedTempFile>,
+        bytes: u64,
+        list: BTreeMap<Key, (u64, u64, Digest)>,
+    },
     /// The disk refused; nothing more is written.
     Failed,
 }

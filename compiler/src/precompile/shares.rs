@@ -21,7 +21,12 @@ pub(super) fn estimate(module_bytes: u64) -> u64 {
 
 /// How many targets are compiled at once: at most `jobs`, and as many as the available memory
 /// has room for. One is always compiled; whether there is room for that one, the system says.
-pub(super) fn targets_at_once(jobs: usize, targets: usize, module_bytes: u64, available: Option<u64>) -> usize {
+pub(super) fn targets_at_once(
+    jobs: usize,
+    targets: usize,
+    module_bytes: u64,
+    available: Option<u64>,
+) -> usize {
     let room = available.map_or(usize::MAX, |available| {
         usize::try_from(available / estimate(module_bytes)).unwrap_or(usize::MAX)
     });
@@ -137,7 +142,8 @@ mod tests {
 
     #[test]
     fn the_machine_says_what_is_available() {
-        let meminfo = "MemTotal:       24579116 kB\nMemFree:         6514532 kB\nMemAvailable:   22119212 kB\n";
+        let meminfo =
+            "MemTotal:       24579116 kB\nMemFree:         6514532 kB\nMemAvailable:   22119212 kB\n";
         assert_eq!(machine_memory(meminfo), Some(22_119_212 * 1024));
         assert_eq!(machine_memory("MemTotal: 1 kB\n"), None);
         assert_eq!(machine_memory("MemAvailable: many kB\n"), None);

@@ -24,7 +24,7 @@ use subako_manifest::digest::Digest;
 use subako_manifest::limits;
 use subako_manifest::target::Target;
 use subako_manifest::text::{grouped, shown};
-use wasmtime::Engine;
+use wasmtime::{Config, Engine};
 
 use crate::progress::Progress;
 use crate::rewrite::RewrittenModule;
@@ -279,7 +279,7 @@ fn precompile_bytes(
     for (at, target) in targets.iter().enumerate() {
         let mut keys = None;
         if let Some(cache) = &settings.cache {
-            let found = Keys::new(target, &compiler(target, None)?, &digest);
+            let found = Keys::new(target, &compiler(target)?, &digest);
             keys = Some(found);
             let name = target.to_string();
             progress.began("precompile", &name);
@@ -451,17 +451,25 @@ fn compile_with(
     functions: Option<Arc<FunctionStore>>,
 ) -> Result<Vec<u8>, Error> {
     known(target)?;
-    compiler(target, functions)?
+    let mut config = config(target)?;
+    if let Some(functions) = functions {
+        config.parallel_compilation(functions::in_parallel(module.len() as u64));
+        config.enable_incremental_compilation(functions).map_err(no_engine(target))?;
+    }
+    let compiler = Engine::new(&config).map_err(no_engine(target))?;
+    compiler
         .precompile_module(module)
         .map_err(|error| Error::Refused { target: target.clone(), message: format!("{error:#}") })
 }
 
 /// The engine that compiles for `target`, which is known.
-fn compiler(target: &Target, functions: Option<Arc<FunctionStore>>) -> Result<Engine, Error> {
-    let no_engine =
-        |error: wasmtime::Error| Error::Engine { target: target.clone(), message: format!("{error:#}") };
+fn compiler(target: &Target) -> Result<Engine, Error> {
+    Engine::new(&config(target)?).map_err(no_engine(target))
+}
+
+fn config(target: &Target) -> Result<Config, Error> {
     let mut config = engine::config(target);
-    config.target(target.triple()).map_err(no_engine)?;
+    config.target(target.triple()).map_err(no_engine(target))?;
     for flag in cpu::flags(target).into_iter().flatten() {
         #[expect(
             unsafe_code,
@@ -476,10 +484,11 @@ fn compiler(target: &Target, functions: Option<Arc<FunctionStore>>) -> Result<En
             config.cranelift_flag_enable(flag)
         };
     }
-    if let Some(functions) = functions {
-        config.enable_incremental_compilation(functions).map_err(no_engine)?;
-    }
-    Engine::new(&config).map_err(no_engine)
+    Ok(config)
+}
+
+fn no_engine(target: &Target) -> impl Fn(wasmtime::Error) -> Error {
+    move |error| Error::Engine { target: target.clone(), message: format!("{error:#}") }
 }
 
 fn cores() -> usize {

@@ -364,7 +364,7 @@ mod tests {
     fn keys_differ_by_what_the_code_is_made_from() {
         let keys = |name: &str, module: &[u8]| {
             let target = target(name).unwrap();
-            Keys::new(&target, &compiler(&target, None).unwrap(), &Digest::of(module))
+            Keys::new(&target, &compiler(&target).unwrap(), &Digest::of(module))
         };
         let one = keys("x86_64-linux", b"module");
         assert_eq!(one, keys("x86_64-linux", b"module"));

@@ -10,8 +10,8 @@ use subako_manifest::limits::MIB;
 /// instructions, a stack for each thread.
 const BASE_BYTES: u64 = 64 * MIB;
 /// Memory that compiling takes for each byte of a module: the module, the code of all functions
-/// before they are put together, the artifact, and what the compiler thinks up on the way. Real
-/// modules took less; see `docs/cli.md`.
+/// before they are put together, the artifact, and what the compiler thinks up on the way. Measured
+/// were 10 for CPython and 21 for 20 MB of small functions, by two threads.
 const BYTES_PER_MODULE_BYTE: u64 = 30;
 
 /// The memory that compiling a module for one target takes, estimated from above.

@@ -156,17 +156,31 @@ impl Artifact {
     fn draw(artifacts: &[Self], sheet: &mut Sheet, detail: Detail) {
         let mut rows = vec![match detail {
             Detail::Usual => ["target", "bytes", "code", "data", "info", "other"].map(Cell::Head).to_vec(),
-            Detail::Full => {
-                ["target", "bytes", "code", "data", "info", "traps", "addresses", "names", "other"]
-                    .map(Cell::Head)
-                    .to_vec()
-            }
+            Detail::Full => [
+                "target",
+                "bytes",
+                "code",
+                "data",
+                "relocations",
+                "info",
+                "traps",
+                "addresses",
+                "names",
+                "other",
+            ]
+            .map(Cell::Head)
+            .to_vec(),
         }];
         for artifact in artifacts {
-            let Sections { code, data, info, traps, addresses, names, other, .. } = artifact.sections;
+            let Sections { code, data, relocations, info, traps, addresses, names, other, .. } =
+                artifact.sections;
             let numbers = match detail {
-                Detail::Usual => vec![artifact.size, code, data, info, traps + addresses + names + other],
-                Detail::Full => vec![artifact.size, code, data, info, traps, addresses, names, other],
+                Detail::Usual => {
+                    vec![artifact.size, code, data, info, relocations + traps + addresses + names + other]
+                }
+                Detail::Full => {
+                    vec![artifact.size, code, data, relocations, info, traps, addresses, names, other]
+                }
             };
             let target = Cell::Text(artifact.target.to_string());
             rows.push([target].into_iter().chain(numbers.into_iter().map(Cell::Number)).collect());

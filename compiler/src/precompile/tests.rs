@@ -65,7 +65,8 @@ fn every_triple_compiles_to_its_machine() {
         assert_eq!(sections.machine, machine);
         assert!(sections.code > 0 && sections.info > 0, "{sections:?}");
         assert!(sections.data >= 20, "{sections:?}");
-        let Sections { code, data, info, traps, addresses, names, other, total, .. } = sections;
+        let Sections { code, data, relocations, info, traps, addresses, names, other, total, .. } = sections;
+        assert_eq!(relocations, 0, "nothing is left to patch when it is mapped");
         assert_eq!(code + data + info + traps + addresses + names + other, bytes.len() as u64);
         assert_eq!(total, bytes.len() as u64);
         let wrong = if *triple == "pulley64" { "riscv64-linux" } else { "pulley64" };
@@ -151,6 +152,16 @@ fn what_is_no_artifact_is_told() {
     assert_eq!(spoiled(18, 3), machine("machine 3"));
     let own = std::env::current_exe().and_then(fs::read).unwrap();
     assert_eq!(inspect(&own, &target), Err(ArtifactError::NotModule));
+    // Bytes that would have to be patched are told as such: `.wasmtime.traps` taken for relocations.
+    let sections = object::read::elf::ElfFile64::<object::Endianness>::parse(good.as_slice()).unwrap();
+    let table = sections.elf_header().e_shoff.get(object::Endianness::Little);
+    let traps = sections.elf_section_table().section_by_name(object::Endianness::Little, b".wasmtime.traps");
+    let mut bytes = good.clone();
+    // `sh_type` is bytes 4 to 7 of a section's header of 64 bytes; 4 is RELA (ELF, "Sections").
+    let place = usize::try_from(table).unwrap() + traps.unwrap().0.0 * 64 + 4;
+    bytes[place..place + 4].copy_from_slice(&4_u32.to_le_bytes());
+    let (patched, split) = (inspect(&bytes, &target).unwrap(), inspect(&good, &target).unwrap());
+    assert_eq!((patched.relocations, patched.traps), (split.traps, 0));
     let renamed = |from: &str, to: &str| {
         let mut bytes = good.clone();
         let at = bytes.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();

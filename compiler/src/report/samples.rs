@@ -55,6 +55,7 @@ pub(super) fn artifacts() -> Vec<Artifact> {
                 total: code + 150,
                 code,
                 data: 50,
+                relocations: 0,
                 info: 40,
                 traps: 30,
                 addresses: 20,

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use subako_compiler::{pipeline, precompile, read, rewrite};
@@ -203,7 +204,8 @@ pub(crate) struct Reading {
     #[arg(long)]
     deny_warnings: bool,
     /// Files of a package, at most
-    #[arg(long, value_name = "N", default_value_t = known(limits::MAX_PACKAGE_FILES),
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>,
+        default_value_t = known(limits::MAX_PACKAGE_FILES),
         help_heading = "Limits")]
     max_files: NonZeroU64,
     /// Bytes of one file of a package, at most
@@ -215,7 +217,8 @@ pub(crate) struct Reading {
         default_value_t = Size::of(limits::MAX_PACKAGE_TOTAL_BYTES))]
     max_total_size: Size,
     /// How many times larger than its compressed bytes an entry of a zip may be
-    #[arg(long, value_name = "N", default_value_t = known(limits::MAX_PACKAGE_RATIO),
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>,
+        default_value_t = known(limits::MAX_PACKAGE_RATIO),
         help_heading = "Limits")]
     max_ratio: NonZeroU64,
 }
@@ -240,7 +243,8 @@ impl Reading {
 #[command(next_help_heading = "Rewrite")]
 pub(crate) struct Passes {
     /// Which custom sections to drop: none, debug and producer sections, or all, names of
-    /// functions included (backtraces then have numbers only)
+    /// functions included (backtraces then have numbers only). Also with `none`, debug sections go
+    /// where code moves, about which they would be wrong; `--keep-unreachable` keeps code in place
     #[arg(long, value_enum, value_name = "WHICH", default_value_t)]
     strip: Strip,
     /// Keep exports other than `_start` and `memory`
@@ -283,7 +287,7 @@ impl Passes {
 pub(crate) struct Compiling {
     /// Targets compiled at the same time, at most; without it, as many as there are cores. Fewer
     /// are where memory is short
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroUsize>)]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// The time that one target may take: seconds, or with a unit (`90s`, `5m`)
     #[arg(long, value_name = "TIME", default_value_t = Time(limits::COMPILE_TIME))]
@@ -360,6 +364,11 @@ pub(crate) struct Compile {
     pub(crate) functions: Option<PathBuf>,
 }
 
+/// A number that is not 0, told in words of our own where it is none.
+fn count<N: FromStr>(text: &str) -> Result<N, &'static str> {
+    text.parse().map_err(|_| "give a whole number of at least 1")
+}
+
 fn known(limit: u64) -> NonZeroU64 {
     NonZeroU64::new(limit).expect("the register of limits has none of 0")
 }
@@ -433,6 +442,30 @@ mod tests {
             let args = ["build", "greet", "-o", "out.subako", wrong];
             assert_eq!(parse(&args).unwrap_err(), ErrorKind::ValueValidation, "{wrong}");
         }
+    }
+
+    #[test]
+    fn numbers_are_asked_for_in_words() {
+        for (wrong, words) in [
+            ("--jobs=0", "give a whole number of at least 1"),
+            ("--jobs=two", "give a whole number of at least 1"),
+            ("--max-files=0", "give a whole number of at least 1"),
+            ("--max-total-size=1GB", "did you mean `1GiB`?"),
+        ] {
+            let error = Args::try_parse_from(["subakoc", "build", "greet", "-o", "out.subako", wrong])
+                .expect_err(wrong)
+                .to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn help_says_that_debug_sections_go_with_code_that_moves() {
+        let mut command = Args::command();
+        let build = command.find_subcommand_mut("build").unwrap();
+        let help = build.render_long_help().to_string();
+        let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("with `none`, debug sections go where code moves"), "{help}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A call from start to end: a module is started, asked, and exits (ABI 1, "A call, from start to
 //! end").
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -25,9 +26,10 @@ use crate::instantiate::{self, instantiate};
 use crate::map::MappedModule;
 use crate::message::{Message, fresh_id};
 use crate::outcome::{Cause, Crash, Outcome};
+use crate::timings;
 
 pub use crate::host::preopens::Preopens;
-pub use crate::message::Request;
+pub use crate::message::{Params, Request};
 
 /// What a call is given and how far it may go.
 #[derive(Debug, Clone)]
@@ -44,6 +46,8 @@ pub struct CallSetup {
     pub preopens: Preopens,
     /// Whether stderr is shown as it comes.
     pub show_stderr: bool,
+    /// Ends the call when it is no longer 0: the number of a signal, for the caller.
+    pub interrupt: Arc<AtomicUsize>,
 }
 
 impl CallSetup {
@@ -57,6 +61,7 @@ impl CallSetup {
             write_budget_bytes: limits::WRITE_BUDGET_BYTES,
             preopens: Preopens::default(),
             show_stderr: false,
+            interrupt: Arc::default(),
         }
     }
 }
@@ -85,6 +90,9 @@ pub enum Error {
     /// The module cannot be instantiated.
     #[error(transparent)]
     Instantiate(#[from] instantiate::Error),
+    /// The caller asked for the end of the call.
+    #[error("the call is interrupted")]
+    Interrupted,
     /// The machine has no randomness for the id of a request.
     #[error("the machine gives no random numbers")]
     NoRandomness,
@@ -100,7 +108,8 @@ impl Explain for Error {
                 Code::PreopenAbsent,
                 error.guest.clone(),
                 format!("{error}: {}", error.source),
-            ),
+            )
+            .hint("make the directory first, or name another"),
             Self::Instantiate(instantiate::Error::MemoryMinimum { .. }) => Diagnostic::error(
                 Code::MemoryMinimum,
                 "memory",
@@ -109,6 +118,7 @@ impl Explain for Error {
             .rule("a module's memory is bounded (docs/host.md, \"Limits\")")
             .hint("give the call more with `--memory`, or build the module with a smaller initial memory"),
             Self::Instantiate(error) => Diagnostic::error(Code::Instantiate, "module", error.to_string()),
+            Self::Interrupted => Diagnostic::error(Code::Interrupted, "call", self.to_string()),
             Self::NoRandomness => Diagnostic::error(Code::CallThread, "random", self.to_string()),
             Self::Thread(source) => {
                 Diagnostic::error(Code::CallThread, "thread", format!("{self}: {source}"))
@@ -118,7 +128,7 @@ impl Explain for Error {
     }
 }
 
-/// Calls a tool.
+/// Calls a tool. The arguments, an object, reach it as they are.
 ///
 /// # Errors
 ///
@@ -127,11 +137,9 @@ pub fn call_tool(
     module: &MappedModule,
     setup: &CallSetup,
     tool: &str,
-    arguments: Map<String, Value>,
+    arguments: Box<RawValue>,
 ) -> Result<Outcome, Error> {
-    let mut params = Map::new();
-    params.insert("name".to_owned(), tool.into());
-    params.insert("arguments".to_owned(), arguments.into());
+    let params = Params::default().with_text("name", tool).with("arguments", arguments);
     let mut request = Some(Request { method: "tools/call", params });
     let next = Box::new(move |_: &[Box<RawValue>]| request.take());
     let Conversation { mut results, crash, stderr_tail } = converse(module, setup, next)?;
@@ -193,6 +201,7 @@ pub fn run(
         stderr: Arc::clone(&stderr),
     };
 
+    timings::mark("host");
     let (sender, receiver) = mpsc::channel();
     thread::Builder::new()
         .name("module".to_owned())
@@ -201,7 +210,9 @@ pub fn run(
         .spawn({
             let (module, deadline) = (module.clone(), Arc::clone(&deadline));
             move || {
+                timings::mark("thread");
                 let ended = start_to_exit(&module, host, &exchange);
+                timings::mark("run");
                 drop(opened);
                 // A caller that gave up is not there to be told.
                 let _ = sender.send(ended);
@@ -210,12 +221,16 @@ pub fn run(
         })
         .map_err(Error::Thread)?;
 
-    if deadline.wait() == Waited::Passed {
+    let waited = deadline.wait(&setup.interrupt);
+    if waited != Waited::Over {
         module.engine().increment_epoch();
-        if !deadline.wait_over(GRACE) {
-            // The module's thread hangs in a host call that nothing interrupts, such as the read
-            // of a FIFO that somebody has put into the volume. It is left behind.
-            return Ok((Some(deadline.cause()), locked(&stderr).text()));
+        // A module's thread that hangs in a host call that nothing interrupts, such as the read of
+        // a FIFO that somebody has put into the volume, is left behind.
+        let came_back = deadline.wait_over(GRACE);
+        match waited {
+            Waited::Interrupted => return Err(Error::Interrupted),
+            _ if came_back => {}
+            _ => return Ok((Some(deadline.cause()), locked(&stderr).text())),
         }
     }
     let cause = match receiver.recv() {

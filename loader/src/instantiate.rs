@@ -6,6 +6,7 @@ use wasmtime::{ExternType, Linker, Store, TypedFunc, UpdateDeadline};
 
 use crate::host::{CallHost, http, wasi};
 use crate::map::MappedModule;
+use crate::timings;
 
 /// A module that is ready to start.
 pub struct Instance {
@@ -97,7 +98,9 @@ fn link_and_instantiate(
             });
         }
     }
+    timings::mark("link");
     let instance = linker.instantiate(&mut *store, module.module())?;
+    timings::mark("instantiate");
     Ok(instance.get_typed_func(&mut *store, START_EXPORT)?)
 }
 

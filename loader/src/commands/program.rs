@@ -7,6 +7,7 @@ use subako_loader::cache::{Cache, Installed, Reference};
 use subako_loader::map::{MappedModule, map};
 use subako_loader::package_files;
 use subako_loader::pick::{HostCpu, Pick, pick};
+use subako_loader::timings;
 use subako_loader::verify::{Trust, VerifiedArtifact, VerifiedBundle, verify};
 use subako_manifest::bundle::{OpenBundle, TOOLS};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place};
@@ -62,9 +63,12 @@ pub(super) fn open(source: &Source) -> Result<Opened, Stop> {
 /// Opens a bundle's file and finds out who vouches for it.
 pub(super) fn open_file(source: &Source) -> Result<VerifiedBundle<BundleFile>, Stop> {
     let file = BundleFile::open(&source.bundle).map_err(unreadable(&source.bundle, Code::BundleAbsent))?;
+    timings::mark("open");
     let bundle = OpenBundle::open(file).map_err(|error| in_file(&error, &source.bundle))?;
+    timings::mark("index");
     let trust = if source.allow_unsigned { Trust::AllowUnsigned } else { Trust::Signed };
     let bundle = verify(bundle, trust).map_err(|error| in_file(&error, &source.bundle))?;
+    timings::mark("signature");
     if source.allow_unsigned {
         warn_of_unsigned(&source.bundle.to_string_lossy());
     }
@@ -86,11 +90,12 @@ fn open_installed(source: &Source, reference: &Reference) -> Result<Opened, Stop
         }
         warn_of_unsigned(&source.bundle.to_string_lossy());
     }
+    timings::mark("record");
     Ok(Opened::Installed(Box::new(installed)))
 }
 
 fn warn_of_unsigned(name: &str) {
-    say(&format!("warning: `{}` runs unsigned, as --allow-unsigned asks", shown(name)));
+    say(&format!("warning: `{}` is not signed, which --allow-unsigned accepts", shown(name)));
 }
 
 /// An installed bundle's reference, where the user gave one.
@@ -146,13 +151,19 @@ impl Opened {
 
     /// Loads what runs on this host.
     pub(super) fn load(&self, target: Option<&Target>, verbose: bool) -> Result<Program, Stop> {
-        let (artifact, assets) = match self {
-            Self::File(bundle, path) => (picked(bundle, path, target, verbose)?, unpacked(bundle, path)?),
-            Self::Installed(installed) => {
-                (installed_artifact(installed, target, verbose)?, installed.package().map(Assets::Installed))
-            }
+        let artifact = match self {
+            Self::File(bundle, path) => picked(bundle, path, target, verbose)?,
+            Self::Installed(installed) => installed_artifact(installed, target, verbose)?,
         };
-        Ok(Program { package: self.package().to_owned(), module: map(artifact)?, assets })
+        let module = map(artifact)?;
+        timings::mark("code");
+        let assets = match self {
+            _ if !module.reaches_files() => None,
+            Self::File(bundle, path) => unpacked(bundle, path)?,
+            Self::Installed(installed) => installed.package().map(Assets::Installed),
+        };
+        timings::mark("assets");
+        Ok(Program { package: self.package().to_owned(), module, assets })
     }
 }
 
@@ -190,7 +201,10 @@ fn picked(
     verbose: bool,
 ) -> Result<VerifiedArtifact, Stop> {
     let pick = picked_for_host(bundle, path, target, verbose)?;
-    bundle.artifact(&pick).map_err(|error| in_file(&error, path))
+    timings::mark("pick");
+    let artifact = bundle.artifact(&pick).map_err(|error| in_file(&error, path))?;
+    timings::mark("map and digest");
+    Ok(artifact)
 }
 
 fn installed_artifact(
@@ -209,7 +223,9 @@ fn installed_artifact(
     if verbose {
         say(&format!("runs: {} of installed bundle {}", record.target, record.digest));
     }
-    Ok(installed.artifact()?)
+    let artifact = installed.artifact()?;
+    timings::mark("pick");
+    Ok(artifact)
 }
 
 /// The diagnostics of an error, with the file that they are about.

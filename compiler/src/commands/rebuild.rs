@@ -33,10 +33,7 @@ pub(super) fn run(args: &Rebuild, console: &Console) -> Result<u8, Stop> {
         Ok(rebuilt) => rebuilt,
         Err(error) => {
             // The old bundle's faults are told with its path; those of a target are not in it.
-            let of_bundle = match &error {
-                Error::Bundle(_) | Error::Refused(_) | Error::Disagrees { .. } => true,
-                _ => false,
-            };
+            let of_bundle = matches!(&error, Error::Bundle(_) | Error::Refused(_) | Error::Disagrees { .. });
             let mut told = error.diagnostics();
             if of_bundle {
                 place_in(&args.bundle, &mut told);

@@ -49,8 +49,9 @@ const MAX_SERIAL_BYTES: u64 = 4 * MIB;
 /// The engine's keys take in something of what the same thread has compiled before; the code that
 /// is kept under them is the same. Several threads share out the functions in another way every
 /// time, and a part of the functions is then not found again: measured were 6 % of CPython, and
-/// more than half of a module with one export. One thread finds all of them. For large modules,
-/// several threads save more than the missing functions cost.
+/// more than half of a module with one export. One thread finds all of them, or all but the one
+/// that it compiles after one that changed. For large modules, several threads save more than the
+/// missing functions cost.
 pub(super) fn in_parallel(module_bytes: u64) -> bool {
     module_bytes > MAX_SERIAL_BYTES
 }

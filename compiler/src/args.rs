@@ -6,8 +6,10 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Parser, Subcommand, ValueEnum};
+use subako_compiler::sign::provenance;
 use subako_compiler::{pipeline, precompile, read, rewrite};
+use subako_manifest::key::{self, KeyId};
 use subako_manifest::limits;
 
 use subako_manifest::quantity::{Size, Time};
@@ -29,6 +31,7 @@ pub(crate) struct Args {
 const TOP_HELP: &str = "\
 Examples:
   subakoc build greet -o greet.subako
+  subakoc build greet -o greet.subako --sign builder.pem
   subakoc check greet --format json
 
 Exit status:
@@ -42,6 +45,9 @@ pub(crate) enum Command {
     Check(Check),
     Build(Build),
     Rebuild(Rebuild),
+    Keygen(Keygen),
+    Sign(Sign),
+    Verify(Verify),
     Inspect(Inspect),
     Targets(Targets),
     #[command(name = precompile::COMPILE_COMMAND, hide = true)]
@@ -131,7 +137,7 @@ Exit status:
 /// to learn its tools, and packs all of it into one file. The same package gives the same bytes
 /// on every machine. A build that is refused leaves no file behind.
 #[derive(Debug, clap::Args)]
-#[command(after_help = BUILD_HELP)]
+#[command(after_help = BUILD_HELP, group = ArgGroup::new("by").args(["sign", "signer"]))]
 pub(crate) struct Build {
     /// A directory or a zip
     #[arg(value_name = "PACKAGE")]
@@ -150,11 +156,18 @@ pub(crate) struct Build {
     pub(crate) passes: Passes,
     #[command(flatten)]
     pub(crate) compiling: Compiling,
+    /// Sign the bundle with this private key: a PEM file, or `env:NAME` for a variable that holds
+    /// the PEM
+    #[arg(long, value_name = "KEY.pem", help_heading = "Signing")]
+    pub(crate) sign: Option<String>,
+    #[command(flatten)]
+    pub(crate) signing: Signing,
 }
 
 const BUILD_HELP: &str = "\
 Examples:
   subakoc build greet -o greet.subako
+  subakoc build greet -o greet.subako --sign builder.pem --builder https://ci.example.com/builder
   subakoc build greet.zip -o greet.subako --target x86_64-linux/x86-64-v3 --target pulley64
   subakoc build greet -o greet.subako --format json --deny-warnings
 
@@ -309,6 +322,190 @@ pub(crate) struct Compiling {
     pub(crate) cache_size: Size,
 }
 
+/// Who signs, and what the signature says of the build.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Signing")]
+pub(crate) struct Signing {
+    /// Let this program sign, by the shell: the bytes to sign on its stdin, the raw signature on
+    /// its stdout
+    #[arg(long, value_name = "COMMAND", requires = "public_key")]
+    pub(crate) signer: Option<String>,
+    /// The public key (PEM) that the program signs by
+    #[arg(long, value_name = "KEY.pub", requires = "signer")]
+    pub(crate) public_key: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) passphrase: Passphrase,
+    /// Who builds: a URI, for the statement that is signed
+    #[arg(long, value_name = "URI", requires = "by", value_parser = uri,
+        default_value = provenance::BUILDER_UNNAMED, hide_default_value = true)]
+    pub(crate) builder: String,
+    /// Where the package's source is, for the statement that is signed
+    #[arg(long, value_name = "URI[@COMMIT]", requires = "by", value_parser = source)]
+    pub(crate) source: Option<provenance::Source>,
+}
+
+/// Where the passphrase of a private key is; without either, it is asked for on the terminal.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Signing")]
+pub(crate) struct Passphrase {
+    /// The file with the private key's passphrase
+    #[arg(long, value_name = "FILE", conflicts_with = "passphrase_env")]
+    pub(crate) passphrase_file: Option<PathBuf>,
+    /// The environment variable with the private key's passphrase
+    #[arg(long, value_name = "NAME")]
+    pub(crate) passphrase_env: Option<String>,
+}
+
+fn uri(text: &str) -> Result<String, String> {
+    let scheme = text.split_once(':').map(|(scheme, _)| scheme);
+    let named = scheme.is_some_and(|scheme| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+    });
+    match named && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(text.to_owned()),
+        false => Err("give a URI, such as `https://ci.example.com/builder`".to_owned()),
+    }
+}
+
+/// `URI` or `URI@COMMIT`, a commit being 40 or 64 hexadecimal digits.
+fn source(text: &str) -> Result<provenance::Source, String> {
+    let commit = |text: &str| {
+        matches!(text.len(), 40 | 64) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    Ok(match text.rsplit_once('@') {
+        Some((before, after)) if commit(after) => {
+            provenance::Source { uri: uri(before)?, commit: Some(after.to_owned()) }
+        }
+        _ => provenance::Source { uri: uri(text)?, commit: None },
+    })
+}
+
+/// Make a key to sign bundles with
+///
+/// Writes the private key, which only you may read, and beside it the public key, with `.pub`
+/// behind the name. Both are PEM as openssl writes it. A file that is there is never written over.
+#[derive(Debug, clap::Args)]
+#[command(after_help = KEYGEN_HELP)]
+pub(crate) struct Keygen {
+    /// The private key to write
+    #[arg(short, long, value_name = "KEY.pem")]
+    pub(crate) output: PathBuf,
+    /// What the key signs by
+    #[arg(long, value_enum, value_name = "ALGORITHM", default_value_t)]
+    pub(crate) algorithm: Algorithm,
+    /// Encrypt the private key with a passphrase, asked for where no option says where it is
+    #[arg(long)]
+    pub(crate) encrypt: bool,
+    #[command(flatten)]
+    pub(crate) passphrase: Passphrase,
+}
+
+const KEYGEN_HELP: &str = "\
+Examples:
+  subakoc keygen -o builder.pem
+  subakoc keygen -o builder.pem --encrypt --passphrase-file passphrase.txt
+  openssl genpkey -algorithm ed25519 -out builder.pem    (makes the same kind of key)
+
+Exit status:
+  0  both files are written
+  2  a file is there already, or the command line is wrong
+  3  the passphrase cannot be used
+  5  the machine failed";
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Algorithm {
+    #[default]
+    Ed25519,
+    /// ECDSA on P-256 with SHA-256
+    P256,
+}
+
+impl From<Algorithm> for key::Algorithm {
+    fn from(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::Ed25519 => Self::Ed25519,
+            Algorithm::P256 => Self::P256,
+        }
+    }
+}
+
+/// Sign a bundle
+///
+/// Compares every entry of the bundle with its index, and adds your signature to those that are
+/// there. No other entry changes, and neither does the bundle's digest.
+#[derive(Debug, clap::Args)]
+#[command(after_help = SIGN_HELP,
+    group = ArgGroup::new("what").args(["key", "signer", "attach", "remove"]).required(true),
+    group = ArgGroup::new("by").args(["key", "signer"]))]
+pub(crate) struct Sign {
+    /// The bundle, which is replaced whole
+    #[arg(value_name = "BUNDLE")]
+    pub(crate) bundle: PathBuf,
+    /// The private key: a PEM file, or `env:NAME` for a variable that holds the PEM
+    #[arg(long, value_name = "KEY.pem")]
+    pub(crate) key: Option<String>,
+    /// Add a signature that was made with `--detached`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) attach: Option<PathBuf>,
+    /// Remove the signature of this key
+    #[arg(long, value_name = "KEYID")]
+    pub(crate) remove: Option<KeyId>,
+    /// Write the signature to this file and leave the bundle alone
+    #[arg(long, value_name = "FILE", requires = "by", conflicts_with = "output")]
+    pub(crate) detached: Option<PathBuf>,
+    /// Write the bundle to this file and leave the one that is there alone
+    #[arg(short, long, value_name = "OUT.subako")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) signing: Signing,
+}
+
+const SIGN_HELP: &str = "\
+Examples:
+  subakoc sign greet.subako --key builder.pem
+  subakoc sign greet.subako --key builder.pem --detached greet.sig.json
+  subakoc sign greet.subako --attach greet.sig.json
+  subakoc sign greet.subako --signer './kms-sign.sh key-7' --public-key key-7.pub
+  subakoc sign greet.subako --remove 3f0a…
+
+Exit status:
+  0  the bundle, or the signature, is written
+  2  the command line is wrong
+  3  the bundle or the key is refused
+  5  the signing program or the machine failed";
+
+/// Verify the signatures of a bundle
+///
+/// Says who vouches for the bundle and what they say of its build. This is what a loader does
+/// with the same keys before it runs anything: every signature of a trusted key has to be right,
+/// and every entry has to be what the index says.
+#[derive(Debug, clap::Args)]
+#[command(after_help = VERIFY_HELP)]
+pub(crate) struct Verify {
+    /// The bundle
+    #[arg(value_name = "BUNDLE")]
+    pub(crate) bundle: PathBuf,
+    /// A public key (PEM) whose signature is enough, repeatable; or one trust file. Without it:
+    /// the trust file that SUBAKO_TRUST names
+    #[arg(long, value_name = "KEY.pem")]
+    pub(crate) trust: Vec<PathBuf>,
+    /// A signature that was made with `--detached`; repeatable
+    #[arg(long = "signature", value_name = "FILE")]
+    pub(crate) signatures: Vec<PathBuf>,
+}
+
+const VERIFY_HELP: &str = "\
+Examples:
+  subakoc verify greet.subako --trust builder.pub
+  subakoc verify greet.subako --trust trust.json --format json
+
+Exit status:
+  0  enough of those whom you trust vouch for the bundle
+  2  the command line is wrong
+  3  they do not, or the bundle was changed
+  5  a file could not be read";
+
 /// Show what a bundle holds
 ///
 /// Prints the package, its tools, the host functions it imports, its artifacts with their sizes
@@ -442,6 +639,35 @@ mod tests {
             let args = ["build", "greet", "-o", "out.subako", wrong];
             assert_eq!(parse(&args).unwrap_err(), ErrorKind::ValueValidation, "{wrong}");
         }
+    }
+
+    #[test]
+    fn who_signs() {
+        let signed = build(&["--sign=k.pem", "--builder=https://ci", "--source=git+https://e@main"]);
+        assert_eq!((signed.sign.as_deref(), signed.signing.builder.as_str()), (Some("k.pem"), "https://ci"));
+        assert_eq!(signed.signing.source.unwrap().uri, "git+https://e@main");
+        let commit = "0123456789012345678901234567890123456789";
+        let at =
+            build(&["--sign=k", &format!("--source=git+ssh://git@e/r@{commit}")]).signing.source.unwrap();
+        assert_eq!((at.uri.as_str(), at.commit.as_deref()), ("git+ssh://git@e/r", Some(commit)));
+        let sign = |args: &[&str]| parse(&[&["sign", "b.subako"], args].concat());
+        sign(&["--key", "k"]).unwrap();
+        sign(&["--signer", "s", "--public-key", "p", "--detached", "d"]).unwrap();
+        for (args, kind) in [
+            (&[][..], ErrorKind::MissingRequiredArgument),
+            (&["--signer", "s"], ErrorKind::MissingRequiredArgument),
+            (&["--key", "k", "--signer", "s", "--public-key", "p"], ErrorKind::ArgumentConflict),
+            (&["--key", "k", "--attach", "a"], ErrorKind::ArgumentConflict),
+            (&["--attach", "a", "--detached", "d"], ErrorKind::MissingRequiredArgument),
+            (&["--key", "k", "--detached", "d", "-o", "o"], ErrorKind::ArgumentConflict),
+            (&["--remove", "abc"], ErrorKind::ValueValidation),
+            (&["--key", "k", "--builder", "me"], ErrorKind::ValueValidation),
+            (&["--key", "k", "--source", "a b:c"], ErrorKind::ValueValidation),
+        ] {
+            assert_eq!(sign(args).unwrap_err(), kind, "{args:?}");
+        }
+        let unsigned = ["build", "greet", "-o", "out.subako", "--builder=https://ci"];
+        assert_eq!(parse(&unsigned).unwrap_err(), ErrorKind::MissingRequiredArgument);
     }
 
     #[test]

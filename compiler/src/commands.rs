@@ -6,8 +6,12 @@ mod check;
 mod compile;
 mod compiling;
 mod inspect;
+mod keygen;
 mod rebuild;
+mod sign;
+mod signing;
 mod targets;
+mod verify;
 
 use std::io::{self, Write as _};
 use std::panic::{self, AssertUnwindSafe};
@@ -29,6 +33,9 @@ pub(crate) fn run(args: Args) -> ExitCode {
         Command::Check(check) => check::run(check, &console),
         Command::Build(build) => build::run(build, &console),
         Command::Rebuild(rebuild) => rebuild::run(rebuild, &console),
+        Command::Keygen(keygen) => keygen::run(keygen, &console),
+        Command::Sign(sign) => sign::run(sign, &console),
+        Command::Verify(verify) => verify::run(verify, &console),
         Command::Inspect(inspect) => inspect::run(inspect, &console),
         Command::Targets(_) => targets::run(&console),
         Command::Compile(compile) => Ok(compile::run(compile)),

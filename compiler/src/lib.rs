@@ -1,5 +1,5 @@
 //! From a function package to a bundle of native code, a step a module, in the order of
-//! [`pipeline`]: read, check, rewrite, precompile, discover, pack.
+//! [`pipeline`]: read, check, rewrite, precompile, discover, pack, sign.
 
 pub mod check;
 pub mod discover;
@@ -10,3 +10,4 @@ pub mod progress;
 pub mod read;
 pub mod rebuild;
 pub mod rewrite;
+pub mod sign;

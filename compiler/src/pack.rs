@@ -74,6 +74,16 @@ pub enum Error {
     Unreadable(#[from] bundle::Error),
 }
 
+impl Error {
+    pub(crate) fn too_large() -> Self {
+        Self::TooLarge { allowed: MAX_BUNDLE_BYTES }
+    }
+
+    pub(crate) fn too_many_entries(found: u64) -> Self {
+        Self::TooManyEntries { found, allowed: MAX_ENTRIES }
+    }
+}
+
 impl Explain for Error {
     fn diagnostics(&self) -> Vec<Diagnostic> {
         let (code, subject) = match self {
@@ -221,6 +231,11 @@ enum Storage {
     Deflated,
     /// As it is, at a multiple of [`ARTIFACT_ALIGNMENT`].
     Aligned,
+}
+
+/// A zip of that one entry, as a bundle has it.
+pub(crate) fn signature_entry(path: &str, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    write(&BTreeMap::from([(path, File { bytes, storage: Storage::Deflated })]))
 }
 
 fn write(files: &BTreeMap<&str, File<'_>>) -> Result<Vec<u8>, Error> {

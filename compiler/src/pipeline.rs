@@ -1,11 +1,13 @@
-//! The order of the steps, and nothing else: read, check, rewrite, precompile, discover, pack.
+//! The order of the steps, and nothing else: read, check, rewrite, precompile, discover, pack, sign.
 
 use std::mem;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use subako_loader::engine;
+use subako_manifest::bundle::OpenBundle;
 use subako_manifest::diagnostic::{Diagnostic, Explain, Refused, Severity};
+use subako_manifest::key::KeyId;
 use subako_manifest::target::Target;
 use subako_manifest::tool::ToolSet;
 
@@ -16,6 +18,7 @@ use crate::precompile::{self, Artifact, Origin, Precompiled, precompile};
 use crate::progress::Progress;
 use crate::read::{self, Limits, Upload};
 use crate::rewrite::{self, Passes, RewriteReport, rewrite};
+use crate::sign::{self, Signing};
 
 /// What the steps are told beside the package.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub struct Options {
     pub precompile: precompile::Settings,
     /// What a warning is.
     pub warnings: Warnings,
+    /// Who signs the bundle; without it, nobody does.
+    pub signing: Option<Signing>,
 }
 
 /// What a warning of a step means for the whole.
@@ -67,8 +72,10 @@ pub struct Built {
     pub origins: Vec<Origin>,
     /// What the package offers.
     pub tools: ToolSet,
-    /// The bundle itself.
+    /// The bundle itself, its signature included.
     pub bundle: Bundle,
+    /// The key that signed it.
+    pub signed_by: Option<KeyId>,
     /// How long each step took.
     pub timings: Timings,
 }
@@ -83,6 +90,7 @@ pub struct Timings {
     pub precompile: Duration,
     pub discover: Duration,
     pub pack: Duration,
+    pub sign: Duration,
 }
 
 /// The step that could not give what the next one takes, and why.
@@ -102,6 +110,8 @@ pub enum Error {
     Discover(#[from] discover::Error),
     #[error(transparent)]
     Pack(#[from] pack::Error),
+    #[error(transparent)]
+    Sign(#[from] sign::Error),
     /// The steps went well but for warnings, and warnings are denied; these are errors now.
     #[error(transparent)]
     Warnings(Refused),
@@ -116,6 +126,7 @@ impl Explain for Error {
             Self::Precompile(error) => error.diagnostics(),
             Self::Discover(error) => error.diagnostics(),
             Self::Pack(error) => error.diagnostics(),
+            Self::Sign(error) => error.diagnostics(),
         }
     }
 }
@@ -197,6 +208,14 @@ pub fn build(
     let (bundle, pack_time) = timed(progress, "pack", what, || {
         pack(&upload, &module, &artifacts, &discovered.tools, engine::compatibility())
     });
+    let mut bundle = bundle?;
+    let (signed_by, sign_time) = match &options.signing {
+        Some(signing) => {
+            let (signed, time) = timed(progress, "sign", what, || sign(&mut bundle, signing));
+            (Some(signed?), time)
+        }
+        None => (None, Duration::ZERO),
+    };
     let timings = Timings {
         read,
         check,
@@ -204,16 +223,18 @@ pub fn build(
         precompile: precompile_time,
         discover: discover_time,
         pack: pack_time,
+        sign: sign_time,
     };
-    Ok(Built {
-        bundle: bundle?,
-        upload,
-        rewrite: report,
-        artifacts,
-        origins,
-        tools: discovered.tools,
-        timings,
-    })
+    let tools = discovered.tools;
+    Ok(Built { bundle, signed_by, upload, rewrite: report, artifacts, origins, tools, timings })
+}
+
+/// Puts a signature into the bundle, and gives the key that made it.
+fn sign(bundle: &mut Bundle, signing: &Signing) -> Result<KeyId, Error> {
+    let open = OpenBundle::open(bundle.bytes.as_slice()).map_err(pack::Error::Unreadable)?;
+    let envelope = sign::sign(&open, signing)?;
+    bundle.bytes = sign::attach(&open, &envelope)?;
+    Ok(envelope.key_id())
 }
 
 impl Warnings {

@@ -176,7 +176,7 @@ pub fn rebuild<B: AsRef<[u8]>>(
         );
         let told = Diagnostic::warning(Code::RebuildUnsigned, first, message)
             .rule("a signature is of a bundle's index, which names each artifact by its digest (docs/bundle.md, \"Digests\")")
-            .hint("sign the new bundle");
+            .hint("sign the new one: `subakoc sign NEW --key KEY.pem`");
         warnings.push(told);
     }
     let replaced = Replaced { digest: bundle.digest(), engine: index.engine.clone(), signatures };

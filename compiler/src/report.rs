@@ -4,6 +4,7 @@
 pub(crate) mod build;
 pub(crate) mod check;
 pub(crate) mod inspect;
+pub(crate) mod keygen;
 pub(crate) mod paint;
 pub(crate) mod rebuild;
 #[cfg(test)]
@@ -11,7 +12,9 @@ mod samples;
 #[cfg(test)]
 mod schema;
 mod sheet;
+pub(crate) mod sign;
 pub(crate) mod targets;
+pub(crate) mod verify;
 
 use std::path::Path;
 

@@ -19,8 +19,8 @@ pub(crate) struct Args {
 
 const TOP_HELP: &str = "\
 Examples:
-  subako-loader tools greet.subako --allow-unsigned
-  subako-loader call greet.subako greet '{\"name\":\"Ada\"}' --allow-unsigned
+  subako-loader tools greet.subako --trust builder.pub
+  subako-loader call greet.subako greet '{\"name\":\"Ada\"}' --trust builder.pub
 
 Exit status:
   0  done
@@ -78,7 +78,11 @@ pub(crate) struct Source {
     /// Where installed bundles are; without it, $SUBAKO_CACHE_DIR, else `subako` in the user's cache
     #[arg(long, value_name = "DIR")]
     pub(crate) cache_dir: Option<PathBuf>,
-    /// Run a bundle that nobody has signed; for development
+    /// A public key (PEM) whose signature is enough, repeatable; or one trust file. Without it:
+    /// the trust file that SUBAKO_TRUST names
+    #[arg(long, value_name = "KEY.pem")]
+    pub(crate) trust: Vec<PathBuf>,
+    /// Run a bundle that nobody has signed; for development. Does nothing where keys are trusted
     #[arg(long)]
     pub(crate) allow_unsigned: bool,
 }

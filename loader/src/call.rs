@@ -2,7 +2,7 @@
 //! end").
 
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -181,17 +181,18 @@ pub fn run(
 ) -> Result<(Option<Cause>, String), Error> {
     let deadline = Arc::new(Deadline::starting_now(setup.time));
     let exchange = Arc::new(Mutex::new(Exchange::begin(client, Arc::clone(&deadline))));
-    let stderr = Arc::new(Mutex::new(StderrTail::new(setup.show_stderr)));
+    let stderr = Arc::new(Mutex::new(StderrTail::default()));
 
     let mut wasi = WasiCtxBuilder::new();
     // Files are read and written on the module's own thread: no pool of threads is started. A
     // preopen takes this as it is when the preopen is added.
     wasi.allow_blocking_current_thread(true);
-    let opened = setup.preopens.open(&mut wasi)?;
+    // Kept by this thread, which always comes back: a module's may hang.
+    let _opened = setup.preopens.open(&mut wasi)?;
     wasi.arg(&setup.package)
         .stdin(Stdin(Arc::clone(&exchange)))
         .stdout(Stdout(Arc::clone(&exchange)))
-        .stderr(Stderr(Arc::clone(&stderr)));
+        .stderr(Stderr { tail: Arc::clone(&stderr), live: setup.show_stderr });
     let host = CallHost {
         wasi: wasi.build_p1(),
         memory: MemoryLimit::new(setup.memory_bytes),
@@ -202,21 +203,18 @@ pub fn run(
     };
 
     timings::mark("host");
-    let (sender, receiver) = mpsc::channel();
-    thread::Builder::new()
+    let module_thread = thread::Builder::new()
         .name("module".to_owned())
         // The module's own stack, and room for the host's frames above it.
         .stack_size(crate::engine::WASM_STACK_BYTES + 2 * limits::MIB as usize)
         .spawn({
             let (module, deadline) = (module.clone(), Arc::clone(&deadline));
             move || {
+                let _over = Over(deadline);
                 timings::mark("thread");
                 let ended = start_to_exit(&module, host, &exchange);
                 timings::mark("run");
-                drop(opened);
-                // A caller that gave up is not there to be told.
-                let _ = sender.send(ended);
-                deadline.over();
+                ended
             }
         })
         .map_err(Error::Thread)?;
@@ -233,11 +231,12 @@ pub fn run(
             _ => return Ok((Some(deadline.cause()), locked(&stderr).text())),
         }
     }
-    let cause = match receiver.recv() {
+    // Nothing of the call is left when it is told how it ended.
+    let cause = match module_thread.join() {
         Ok(Ok(())) => None,
         Ok(Err(Broken::Crash(cause))) => Some(cause),
         Ok(Err(Broken::Refused(error))) => return Err(error.into()),
-        Err(gone) => return Err(Error::Thread(std::io::Error::other(gone))),
+        Err(_panic) => return Err(Error::Thread(std::io::Error::other("it panicked"))),
     };
     let stderr_tail = locked(&stderr).text();
     Ok((cause, stderr_tail))
@@ -247,6 +246,15 @@ pub fn run(
 /// call, or when its host call ends.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// Ends the wait for the module's thread, also when that thread panics.
+struct Over(Arc<Deadline>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.over();
+    }
+}
+
 enum Broken {
     Crash(Cause),
     Refused(instantiate::Error),
@@ -255,7 +263,9 @@ enum Broken {
 fn start_to_exit(module: &MappedModule, host: CallHost, exchange: &Mutex<Exchange>) -> Result<(), Broken> {
     let (ended, host) = match instantiate(module, host) {
         Ok(mut instance) => (instance.start(), Box::new(instance.store.into_data())),
-        Err((instantiate::Error::Engine(error), host)) if is_the_modules_doing(&error) => (Err(error), host),
+        Err((instantiate::Error::Engine(error), host)) if instantiate::is_the_modules_doing(&error) => {
+            (Err(error), host)
+        }
         Err((error, _)) => return Err(Broken::Refused(error)),
     };
     let judged = match ended {
@@ -276,11 +286,6 @@ fn start_to_exit(module: &MappedModule, host: CallHost, exchange: &Mutex<Exchang
             false => Broken::Crash(cause),
         }
     })
-}
-
-/// Whether an error of instantiation came out of the module's own start section.
-fn is_the_modules_doing(error: &wasmtime::Error) -> bool {
-    error.is::<I32Exit>() || error.is::<Cause>() || error.is::<wasmtime::Trap>()
 }
 
 /// The cause behind what ended a module's code.

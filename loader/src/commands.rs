@@ -7,6 +7,7 @@ mod exec;
 mod install;
 mod program;
 mod tools;
+mod trust;
 
 use std::ffi::c_int;
 use std::fs;

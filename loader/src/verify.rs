@@ -1,74 +1,156 @@
 //! Who vouches for a bundle, and that the bytes that run are the bytes vouched for (design,
-//! "Signatures and trust").
+//! "Signatures and trust"). [`verify`] is the only way from a bundle to code that runs;
+//! `docs/trust.md` says what it guards against.
 
 use std::borrow::Cow;
 use std::fs::File;
 use std::io;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use subako_manifest::bundle::{self, OpenBundle};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
 use subako_manifest::digest::Digest;
+use subako_manifest::envelope::Envelope;
 use subako_manifest::index::{Entry, Index};
 use subako_manifest::target::Target;
+use subako_manifest::trust::{self, Moment, Vouch};
 
 use crate::bundle_file::BundleFile;
 use crate::map::Memory;
 use crate::pick::Pick;
 
+/// The environment variable that names a trust file, for deployments.
+pub const TRUST_VARIABLE: &str = "SUBAKO_TRUST";
+
+/// The machine's clock is out of reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("`clock` is before 1970 or after 9999: it cannot tell whether keys have expired")]
+pub struct ClockWrong;
+
+impl Explain for ClockWrong {
+    fn diagnostics(&self) -> Vec<Diagnostic> {
+        vec![Diagnostic::error(Code::Io, "clock", self.to_string())]
+    }
+}
+
+/// The time by which keys expire.
+///
+/// # Errors
+///
+/// [`ClockWrong`]
+pub fn clock() -> Result<Moment, ClockWrong> {
+    #[expect(clippy::disallowed_methods, reason = "keys expire by the clock; no output holds it")]
+    let now = SystemTime::now();
+    let seconds = now.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs());
+    seconds.and_then(Moment::from_unix).ok_or(ClockWrong)
+}
+
 /// Whom the user trusts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
-    /// Nobody: an unsigned bundle is refused.
-    Signed,
+    /// Nobody: every bundle is refused.
+    Nobody,
+    /// These keys.
+    Keys {
+        /// The keys, and how far each is trusted.
+        keys: trust::Trust,
+        /// Signatures from outside the bundle.
+        detached: Vec<Envelope>,
+        /// The time by which keys expire.
+        now: Moment,
+    },
     /// The bundle itself, by `--allow-unsigned`.
     AllowUnsigned,
 }
 
 /// A bundle that somebody vouches for. What its index says is believed; its entries are compared
-/// with the index when they are read.
+/// with the index when they are read, in the memory that they are then used from.
 #[derive(Debug)]
 pub struct VerifiedBundle<B> {
     bundle: OpenBundle<B>,
+    voucher: Voucher,
 }
 
-/// Nobody vouches for the bundle.
+/// Who vouches for a bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Voucher {
+    /// Trusted keys, at least as many as must agree.
+    Keys(Vec<Vouch>),
+    /// The user, by `--allow-unsigned`.
+    User,
+}
+
+/// Nobody vouches for the bundle, or it is not what they vouch for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// It has no signature, and the user has not allowed that.
-    #[error("the bundle is not signed")]
+    /// It has no signature, no key is trusted, and the user has not allowed that.
+    #[error("`{digest}` is not signed by anybody")]
     Unsigned {
         /// The bundle's digest.
         digest: Digest,
     },
+    /// It has signatures, and no key is trusted.
+    #[error("`{digest}` is signed, and no key is trusted")]
+    TrustNone {
+        /// The bundle's digest.
+        digest: Digest,
+    },
+    /// The trusted keys do not vouch for it.
+    #[error(transparent)]
+    Trust(#[from] trust::Error),
+    /// An entry is not what the index says.
+    #[error(transparent)]
+    Bundle(#[from] bundle::Error),
 }
+
+const RULE: &str = "native code runs only from a bundle that somebody vouches for (docs/trust.md)";
 
 impl Explain for Error {
     fn diagnostics(&self) -> Vec<Diagnostic> {
+        let error = |code, digest: &Digest, hint: &str| {
+            vec![Diagnostic::error(code, digest.to_string(), self.to_string()).rule(RULE).hint(hint)]
+        };
         match self {
-            Self::Unsigned { digest } => vec![
-                Diagnostic::error(
-                    Code::Unsigned,
-                    digest.to_string(),
-                    format!("`{digest}` is not signed by anybody you trust"),
-                )
-                .rule("native code runs only from a bundle that somebody vouches for (docs/bundle.md, \"Trust\")")
-                .hint("to run a bundle of your own during development, add `--allow-unsigned`"),
-            ],
+            Self::Unsigned { digest } => error(
+                Code::Unsigned,
+                digest,
+                "to run a bundle of your own during development, add `--allow-unsigned`",
+            ),
+            Self::TrustNone { digest } => {
+                error(Code::TrustNone, digest, "name the key that you trust with `--trust KEY.pem`")
+            }
+            Self::Trust(refused) => {
+                let with_rule = |diagnostic: Diagnostic| diagnostic.rule(RULE);
+                refused.diagnostics().into_iter().map(with_rule).collect()
+            }
+            Self::Bundle(broken) => broken.diagnostics(),
         }
     }
 }
 
-/// Decides whether anybody vouches for the bundle.
+/// Decides whether anybody vouches for the bundle. Where keys do, every entry is compared with the
+/// index that they signed, also those that this host never reads: a bundle that was changed in any
+/// way is refused as a whole.
 ///
 /// # Errors
 ///
-/// Nobody does.
-pub fn verify<B: AsRef<[u8]>>(bundle: OpenBundle<B>, trust: Trust) -> Result<VerifiedBundle<B>, Error> {
-    match trust {
-        Trust::Signed => Err(Error::Unsigned { digest: bundle.digest() }),
-        Trust::AllowUnsigned => Ok(VerifiedBundle { bundle }),
+/// Nobody does, or an entry differs.
+pub fn verify<B: AsRef<[u8]>>(bundle: OpenBundle<B>, trust: &Trust) -> Result<VerifiedBundle<B>, Error> {
+    let voucher = match trust {
+        Trust::Keys { keys, detached, now } => Voucher::Keys(keys.verify(&bundle, detached, *now)?),
+        Trust::AllowUnsigned => Voucher::User,
+        Trust::Nobody if bundle.signatures().next().is_some() => {
+            return Err(Error::TrustNone { digest: bundle.digest() });
+        }
+        Trust::Nobody => return Err(Error::Unsigned { digest: bundle.digest() }),
+    };
+    if let Voucher::Keys(_) = voucher {
+        for entry in &bundle.index().entries {
+            bundle.contents(entry)?;
+        }
     }
+    Ok(VerifiedBundle { bundle, voucher })
 }
 
 impl<B: AsRef<[u8]>> VerifiedBundle<B> {
@@ -84,10 +166,19 @@ impl<B: AsRef<[u8]>> VerifiedBundle<B> {
         self.bundle.digest()
     }
 
+    /// Who vouches for it.
+    #[must_use]
+    pub fn voucher(&self) -> &Voucher {
+        &self.voucher
+    }
+
     /// The ids of the trusted keys that signed it; none where the user vouches for it.
     #[must_use]
-    pub fn signed_by(&self) -> &[String] {
-        &[]
+    pub fn signed_by(&self) -> Vec<String> {
+        match &self.voucher {
+            Voucher::Keys(keys) => keys.iter().map(|key| key.key_id.to_string()).collect(),
+            Voucher::User => Vec::new(),
+        }
     }
 
     /// An entry's bytes, compared with the index.

@@ -15,7 +15,7 @@
 mod error;
 mod layout;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

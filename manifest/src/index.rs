@@ -252,9 +252,7 @@ impl Index {
         if self.engine.name != ENGINE_NAME {
             return Err(IndexError::Engine(self.engine.name.clone()));
         }
-        let letter = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-');
-        let length = self.package.chars().count();
-        if !(1..=MAX_PACKAGE_NAME_CHARS).contains(&length) || !self.package.chars().all(letter) {
+        if !is_package_name(&self.package) {
             return Err(IndexError::PackageName(self.package.clone()));
         }
         if let Some(import) = out_of_order(&self.imports) {
@@ -330,6 +328,12 @@ fn json(error: serde_json::Error) -> IndexError {
 /// The first that is not greater than the one before it.
 fn out_of_order<T: Ord>(list: &[T]) -> Option<&T> {
     list.windows(2).find(|pair| pair[0] >= pair[1]).map(|pair| &pair[1])
+}
+
+/// Whether a package can be called so (design, "The package that comes in").
+pub(crate) fn is_package_name(name: &str) -> bool {
+    let letter = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-');
+    (1..=MAX_PACKAGE_NAME_CHARS).contains(&name.chars().count()) && name.chars().all(letter)
 }
 
 /// Whether a path stays below where it is unpacked, on every system.

@@ -7,10 +7,13 @@
 
 pub mod bundle;
 pub mod fixture;
+pub mod keys;
 pub mod package;
 pub mod programs;
 pub mod remake;
 pub mod run;
+pub mod tamper;
+pub mod wasi_calls;
 pub mod zip_file;
 
 use std::path::{Path, PathBuf};

@@ -2,9 +2,10 @@
 
 use subako_compiler::pipeline::{self, Options};
 use subako_compiler::precompile;
+use subako_compiler::sign::{Signing, provenance};
 
 use super::compiling::{settings, targets};
-use super::{Console, Stop};
+use super::{Console, Stop, signing};
 use crate::args::Build;
 use crate::output::Destination;
 use crate::report::build::BuildReport;
@@ -19,6 +20,7 @@ pub(super) fn run(args: &Build, console: &Console) -> Result<u8, Stop> {
         targets,
         precompile: settings(&args.compiling, &mut of_cache)?,
         warnings: args.reading.warnings(),
+        signing: signing(args)?,
     };
     let destination = Destination::new(&args.output)?.outside(&args.package)?;
 
@@ -38,4 +40,12 @@ pub(super) fn run(args: &Build, console: &Console) -> Result<u8, Stop> {
     console.tell(&warnings);
     console.summarise(&BuildReport::new(built, destination.path(), warnings))?;
     Ok(0)
+}
+
+fn signing(args: &Build) -> Result<Option<Signing>, Stop> {
+    if args.sign.is_none() && args.signing.signer.is_none() {
+        return Ok(None);
+    }
+    let flags = provenance::flags(&args.passes.passes());
+    signing::signing(args.sign.as_deref(), &args.signing, Some(flags)).map(Some)
 }

@@ -22,6 +22,9 @@ pub(crate) struct BuildReport {
     ok: bool,
     diagnostics: Vec<Diagnostic>,
     bundle: Bundle,
+    /// The key that signed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signed_by: Option<String>,
     package: Package,
     engine: Engine,
     imports: Vec<String>,
@@ -41,11 +44,12 @@ struct Milliseconds {
     precompile_ms: u64,
     discover_ms: u64,
     pack_ms: u64,
+    sign_ms: u64,
 }
 
 impl BuildReport {
     pub(crate) fn new(built: Built, output: &Path, warnings: Vec<Diagnostic>) -> Self {
-        let Built { upload, rewrite, artifacts, origins, tools, bundle, timings } = built;
+        let Built { upload, rewrite, artifacts, origins, tools, bundle, signed_by, timings } = built;
         let artifacts = artifacts
             .into_iter()
             .filter_map(|artifact| {
@@ -57,6 +61,7 @@ impl BuildReport {
             ok: true,
             diagnostics: warnings,
             bundle: Bundle::new(output, bundle.bytes.len(), bundle.digest),
+            signed_by: signed_by.map(|key_id| key_id.to_string()),
             package: Package::new(&upload.manifest, upload.digest),
             engine: bundle.index.engine,
             imports: bundle.index.imports,
@@ -79,6 +84,7 @@ impl From<Timings> for Milliseconds {
             precompile_ms: whole(timings.precompile),
             discover_ms: whole(timings.discover),
             pack_ms: whole(timings.pack),
+            sign_ms: whole(timings.sign),
         }
     }
 }
@@ -94,6 +100,7 @@ impl Report for BuildReport {
         draw_rewrite(&self.rewrite, &mut sheet);
         Artifact::draw(&self.artifacts, &mut sheet, detail);
         draw_origins(&self.compiled, &mut sheet, detail);
+        sheet.field("signed by", self.signed_by.clone());
         self.bundle.draw(&mut sheet, self.package.upload);
         sheet.into_text()
     }
@@ -160,6 +167,7 @@ mod tests {
             ok: true,
             diagnostics: Vec::new(),
             bundle: samples::bundle(),
+            signed_by: None,
             package: samples::package(),
             engine: samples::engine(),
             imports: samples::imports(),

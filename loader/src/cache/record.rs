@@ -15,6 +15,8 @@ use crate::verify::VerifiedBundle;
 pub struct Record {
     /// The bundle's digest.
     pub digest: Digest,
+    /// The digest of the upload that it was built from.
+    pub upload: Digest,
     /// The package's name.
     pub package: String,
     /// The engine that made the artifact.
@@ -38,6 +40,7 @@ impl Record {
         let index = bundle.index();
         Self {
             digest: bundle.digest(),
+            upload: index.upload,
             package: index.package.clone(),
             engine: index.engine.clone(),
             target: pick.target().clone(),
@@ -45,7 +48,7 @@ impl Record {
             artifact_size: pick.entry().size,
             assets: index.entries.iter().any(|entry| entry.role == Role::Asset),
             tools: index.tools.clone(),
-            signed_by: bundle.signed_by().to_vec(),
+            signed_by: bundle.signed_by(),
         }
     }
 }

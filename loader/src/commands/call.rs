@@ -52,7 +52,7 @@ fn tell_timings(marks: &[Mark]) {
 
 fn run(args: &Call) -> Result<u8, Stop> {
     let arguments = arguments(&args.arguments)?;
-    let opened = open(&args.source)?;
+    let opened = open(&args.source, args.shared.verbose)?;
     check_tool(&args.tool, opened.tool_names())?;
     let program = opened.load(args.bounds.target.as_ref(), args.shared.verbose)?;
     let prepared = prepare(&program, &args.bounds)?;

@@ -13,7 +13,7 @@ use super::{ANSWERED, Stop, prepare};
 use crate::args::{Exec, Format};
 
 pub(super) fn run(args: &Exec) -> Result<u8, Stop> {
-    let program = open(&args.source)?.load(args.bounds.target.as_ref(), args.verbose)?;
+    let program = open(&args.source, args.verbose)?.load(args.bounds.target.as_ref(), args.verbose)?;
     let prepared = prepare(&program, &args.bounds)?;
     let unpassed = Arc::new(Mutex::new(None));
     let relay = Relay::new(BufReader::new(io::stdin()), io::stdout(), Arc::clone(&unpassed));

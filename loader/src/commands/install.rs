@@ -8,7 +8,7 @@ use super::{ANSWERED, Stop, print, print_json};
 use crate::args::{self, Format, Install};
 
 pub(super) fn run(args: &Install) -> Result<u8, Stop> {
-    let bundle = open_file(&args.source)?;
+    let bundle = open_file(&args.source, args.shared.verbose)?;
     let pick = picked_for_host(&bundle, &args.source.bundle, args.target.as_ref(), args.shared.verbose)?;
     let cache = Cache::open(&args::cache_dir(args.source.cache_dir.as_deref())?)?;
     let installed = cache.install(&bundle, &pick)?;

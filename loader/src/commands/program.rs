@@ -8,7 +8,7 @@ use subako_loader::map::{MappedModule, map};
 use subako_loader::package_files;
 use subako_loader::pick::{HostCpu, Pick, pick};
 use subako_loader::timings;
-use subako_loader::verify::{Trust, VerifiedArtifact, VerifiedBundle, verify};
+use subako_loader::verify::{VerifiedArtifact, VerifiedBundle, verify};
 use subako_manifest::bundle::{OpenBundle, TOOLS};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place};
 use subako_manifest::digest::Digest;
@@ -16,7 +16,7 @@ use subako_manifest::target::Target;
 use subako_manifest::text::shown;
 use tempfile::TempDir;
 
-use super::{Stop, say, unreadable};
+use super::{Stop, say, trust, unreadable};
 use crate::args::{self, Source};
 
 /// A bundle that somebody vouches for, wherever it is.
@@ -53,49 +53,31 @@ impl Assets {
 
 /// Opens what the user named: `sha256:…` and `name:…` are installed bundles, anything else is a
 /// file.
-pub(super) fn open(source: &Source) -> Result<Opened, Stop> {
+pub(super) fn open(source: &Source, verbose: bool) -> Result<Opened, Stop> {
     match reference(&source.bundle)? {
         Some(reference) => open_installed(source, &reference),
-        None => Ok(Opened::File(Box::new(open_file(source)?), source.bundle.clone())),
+        None => Ok(Opened::File(Box::new(open_file(source, verbose)?), source.bundle.clone())),
     }
 }
 
 /// Opens a bundle's file and finds out who vouches for it.
-pub(super) fn open_file(source: &Source) -> Result<VerifiedBundle<BundleFile>, Stop> {
+pub(super) fn open_file(source: &Source, verbose: bool) -> Result<VerifiedBundle<BundleFile>, Stop> {
+    let trust = trust::trust(source)?;
     let file = BundleFile::open(&source.bundle).map_err(unreadable(&source.bundle, Code::BundleAbsent))?;
     timings::mark("open");
     let bundle = OpenBundle::open(file).map_err(|error| in_file(&error, &source.bundle))?;
     timings::mark("index");
-    let trust = if source.allow_unsigned { Trust::AllowUnsigned } else { Trust::Signed };
-    let bundle = verify(bundle, trust).map_err(|error| in_file(&error, &source.bundle))?;
+    let bundle = verify(bundle, &trust).map_err(|error| in_file(&error, &source.bundle))?;
     timings::mark("signature");
-    if source.allow_unsigned {
-        warn_of_unsigned(&source.bundle.to_string_lossy());
-    }
+    trust::tell(bundle.voucher(), source, verbose);
     Ok(bundle)
 }
 
 fn open_installed(source: &Source, reference: &Reference) -> Result<Opened, Stop> {
     let installed = Cache::open_existing(&args::cache_dir(source.cache_dir.as_deref())?)?.find(reference)?;
-    let record = installed.record();
-    if record.signed_by.is_empty() {
-        if !source.allow_unsigned {
-            let digest = record.digest.to_string();
-            let message = format!("`{digest}` was installed with `--allow-unsigned`");
-            return Err(Stop::one(
-                Diagnostic::error(Code::Unsigned, digest, message)
-                    .rule("native code runs only from a bundle that somebody vouches for (docs/bundle.md)")
-                    .hint("add `--allow-unsigned` to this command too, or install a signed bundle"),
-            ));
-        }
-        warn_of_unsigned(&source.bundle.to_string_lossy());
-    }
+    trust::ask_again(source, installed.record())?;
     timings::mark("record");
     Ok(Opened::Installed(Box::new(installed)))
-}
-
-fn warn_of_unsigned(name: &str) {
-    say(&format!("warning: `{}` is not signed, which --allow-unsigned accepts", shown(name)));
 }
 
 /// An installed bundle's reference, where the user gave one.

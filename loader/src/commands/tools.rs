@@ -10,7 +10,7 @@ use super::{ANSWERED, Stop, print, print_json};
 use crate::args::{Format, Tools};
 
 pub(super) fn run(args: &Tools) -> Result<u8, Stop> {
-    let opened = open(&args.source)?;
+    let opened = open(&args.source, false)?;
     let tools = ToolSet::from_json(&opened.tools()?).map_err(|error| in_file(&error, &args.source.bundle))?;
     match args.format {
         Format::Json => {

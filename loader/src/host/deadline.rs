@@ -21,6 +21,8 @@ struct State {
     at: Instant,
     exiting: bool,
     paused_since: Option<Instant>,
+    /// It has passed and somebody was told: whatever moves it, it stays so.
+    passed: bool,
     over: bool,
 }
 
@@ -42,7 +44,7 @@ impl Deadline {
     /// A deadline `limit` from now.
     #[must_use]
     pub fn starting_now(limit: Duration) -> Self {
-        let state = State { at: far(limit), exiting: false, paused_since: None, over: false };
+        let state = State { at: far(limit), exiting: false, paused_since: None, passed: false, over: false };
         Self { limit, state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -79,7 +81,11 @@ impl Deadline {
     /// The time left; zero when the deadline has passed.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        locked(&self.state).at.saturating_duration_since(Instant::now())
+        let state = locked(&self.state);
+        match state.passed {
+            true => Duration::ZERO,
+            false => state.at.saturating_duration_since(Instant::now()),
+        }
     }
 
     /// What a call that has passed the deadline ended of.
@@ -103,6 +109,7 @@ impl Deadline {
             }
             if interrupt.load(Ordering::Relaxed) != 0 {
                 state.at = Instant::now();
+                state.passed = true;
                 return Waited::Interrupted;
             }
             let left = match state.paused_since {
@@ -110,6 +117,7 @@ impl Deadline {
                 None => state.at.saturating_duration_since(Instant::now()),
             };
             if left == Duration::ZERO {
+                state.passed = true;
                 return Waited::Passed;
             }
             state = self.wait_changed(state, left.min(LOOK_EVERY));
@@ -170,6 +178,9 @@ mod tests {
         let (nobody, somebody) = (AtomicUsize::new(0), AtomicUsize::new(2));
         assert_eq!(deadline.wait(&nobody), Waited::Passed);
         assert_eq!(deadline.wait(&somebody), Waited::Interrupted);
+        assert!(deadline.passed().is_some());
+        // Nothing takes back what somebody was told.
+        deadline.stopped_during(|| ());
         assert!(deadline.passed().is_some());
         deadline.over();
         assert_eq!(deadline.wait(&somebody), Waited::Over);

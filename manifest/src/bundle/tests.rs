@@ -146,6 +146,13 @@ fn file_with(json: &[u8], mut parts: Vec<Part>) -> Vec<u8> {
     zip(&parts)
 }
 
+/// The good bundle with these signatures, each a name and its bytes.
+pub(crate) fn signed(signatures: &[(String, Vec<u8>)]) -> OpenBundle<Vec<u8>> {
+    let (index, mut parts) = good();
+    parts.extend(signatures.iter().map(|(name, bytes)| deflated_part(&signature_path(name).unwrap(), bytes)));
+    OpenBundle::open(file(&index, parts)).unwrap()
+}
+
 fn file(index: &Index, parts: Vec<Part>) -> Vec<u8> {
     file_with(&index.to_json(), parts)
 }

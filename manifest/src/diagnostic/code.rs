@@ -211,6 +211,32 @@ codes! {
 
     // E08: trust
     Unsigned = "E0801", Input, "the bundle is not signed";
+    TrustNone = "E0802", Input, "nobody is trusted to sign bundles";
+    SignerUnknown = "E0803", Input, "the bundle is signed by a key that is not trusted";
+    EnvelopeInvalid = "E0804", Input, "a signature is not an envelope";
+    EnvelopePayloadType = "E0805", Input, "an envelope holds something else than a statement";
+    EnvelopeKeyId = "E0806", Input, "an envelope names another key than the one that it is there for";
+    SignatureWrong = "E0807", Input, "a signature is not its key's";
+    SignatureSpelling = "E0808", Input, "a signature is encoded in another way";
+    StatementInvalid = "E0809", Input, "what is signed is not a statement of how a bundle was built";
+    StatementSubject = "E0810", Input, "what is signed is about another bundle";
+    KeyExpired = "E0811", Input, "a key is trusted no longer";
+    KeyPackage = "E0812", Input, "a key may not sign this package";
+    ThresholdMissed = "E0813", Input, "too few trusted keys have signed the bundle";
+    Revoked = "E0814", Input, "the bundle is revoked";
+    TrustFileInvalid = "E0820", Input, "the trust file is wrong";
+    PublicKeyInvalid = "E0821", Input, "a file is not a public key";
+    TrustFileNotAlone = "E0822", Usage, "a trust file is given together with others";
+    TrustFileAbsent = "E0823", Input, "a key or a trust file is not there";
+    PrivateKeyInvalid = "E0830", Input, "a private key cannot be used";
+    PrivateKeyExposed = "E0831", Input, "a private key's file can be read by others";
+    PassphraseAbsent = "E0832", Usage, "a private key needs a passphrase";
+    PassphraseWrong = "E0833", Input, "the passphrase does not open the private key";
+    SignerFailed = "E0834", Environment, "the signing program failed";
+    SignerOutput = "E0835", Input, "the signing program printed no signature of the public key";
+    SignatureAbsent = "E0836", Input, "the bundle has no signature of that key";
+    KeyFileExists = "E0837", Usage, "the file for a new key is there already";
+    EpochInvalid = "E0838", Usage, "SOURCE_DATE_EPOCH is not a time";
 
     // E09: loader and machine (E0910 on: what a loader finds)
     Io = "E0901", Environment, "a file could not be read or written";

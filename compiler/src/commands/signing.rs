@@ -1,0 +1,100 @@
+//! Who signs, from the command line: what `build`, `sign` and `keygen` share.
+
+use std::env;
+use std::fs;
+use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
+
+use subako_compiler::sign::key::{PrivateKey, read_secret};
+use subako_compiler::sign::program::Program;
+use subako_compiler::sign::provenance::Provenance;
+use subako_compiler::sign::{Error, Signer, Signing};
+use subako_manifest::diagnostic::{Code, Diagnostic};
+use subako_manifest::key::PublicKey;
+use subako_manifest::text::shown;
+use subako_manifest::trust::{Fault, Moment, TrustFileError};
+use zeroize::Zeroizing;
+
+use super::Stop;
+use crate::args;
+
+/// What a key is that does not stand in a file.
+const IN_VARIABLE: &str = "env:";
+/// The time of the build, where somebody wants it told (reproducible-builds.org).
+const EPOCH: &str = "SOURCE_DATE_EPOCH";
+
+/// The signer that the options mean; clap has seen to it that there is one.
+pub(super) fn signing(
+    key: Option<&str>,
+    typed: &args::Signing,
+    flags: Option<Vec<String>>,
+) -> Result<Signing, Stop> {
+    let provenance = Provenance {
+        builder: typed.builder.clone(),
+        source: typed.source.clone(),
+        finished: finished()?,
+        flags,
+    };
+    let signer = match (&typed.signer, &typed.public_key) {
+        (Some(command), Some(path)) => Signer::Program(Program::new(command.clone(), public_key(path)?)),
+        _ => Signer::Key(private_key(key.unwrap_or_default(), &typed.passphrase)?),
+    };
+    Ok(Signing { signer, provenance })
+}
+
+fn private_key(name: &str, typed: &args::Passphrase) -> Result<PrivateKey, Stop> {
+    let pem = match name.strip_prefix(IN_VARIABLE) {
+        Some(variable) => from_variable(variable)?,
+        None => read_secret(Path::new(name))?,
+    };
+    Ok(PrivateKey::from_pem(name, &pem, || match passphrase(typed)? {
+        Some(given) => Ok(given),
+        None => ask(&format!("passphrase of {}: ", shown(name)))
+            .ok_or_else(|| Error::PassphraseAbsent(name.to_owned())),
+    })?)
+}
+
+fn public_key(path: &Path) -> Result<PublicKey, Stop> {
+    let file = path.to_string_lossy().into_owned();
+    let text = fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
+    let read = PublicKey::from_pem(&text);
+    Ok(read.map_err(|error| TrustFileError { file, fault: Fault::Key(error) })?)
+}
+
+/// The passphrase, where an option says where it is.
+pub(super) fn passphrase(typed: &args::Passphrase) -> Result<Option<Zeroizing<String>>, Error> {
+    let text = match (&typed.passphrase_file, &typed.passphrase_env) {
+        (Some(path), _) => read_secret(path)?,
+        (None, Some(variable)) => from_variable(variable)?,
+        (None, None) => return Ok(None),
+    };
+    // The end of the line is the editor's, not the passphrase's.
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(Some(Zeroizing::new(line.strip_suffix('\r').unwrap_or(line).to_owned())))
+}
+
+/// The passphrase as it is typed, where somebody is there to type it.
+pub(super) fn ask(prompt: &str) -> Option<Zeroizing<String>> {
+    io::stdin().is_terminal().then(|| rpassword::prompt_password(prompt).ok()).flatten().map(Zeroizing::new)
+}
+
+fn from_variable(name: &str) -> Result<Zeroizing<String>, Error> {
+    env::var(name).map(Zeroizing::new).map_err(|_| Error::Variable(name.to_owned()))
+}
+
+fn finished() -> Result<Option<Moment>, Stop> {
+    let Some(value) = env::var_os(EPOCH) else { return Ok(None) };
+    let seconds = value.to_str().and_then(|text| text.parse().ok()).and_then(Moment::from_unix);
+    seconds.map(Some).ok_or_else(|| {
+        let value = shown(&value.to_string_lossy());
+        let message = format!("`{EPOCH}` is `{value}`, which is no number of seconds since 1970");
+        Stop::Refused(vec![Diagnostic::error(Code::EpochInvalid, EPOCH, message)])
+    })
+}
+
+/// The name of a key's public half.
+pub(super) fn public_path(private: &Path) -> PathBuf {
+    let mut name = private.as_os_str().to_owned();
+    name.push(".pub");
+    PathBuf::from(name)
+}

@@ -1,0 +1,75 @@
+//! The entries of a bundle as bytes: so that one can be put in or taken out while all the others
+//! stay what they are. Artifacts stand before signatures, so none of them moves either, and each
+//! stays aligned.
+//!
+//! Only bundles that [`subako_manifest::bundle::OpenBundle`] has read come here: their offsets are
+//! inside the file, nothing lies between entries, and nothing has a comment.
+
+use crate::pack;
+
+const DIRECTORY_BYTES: usize = 46;
+const END_BYTES: usize = 22;
+
+/// An entry: its two headers and its data.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Record<'a> {
+    /// Local header, path, padding and data.
+    local: &'a [u8],
+    /// The directory's header, and the path.
+    central: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    pub(super) fn path(&self) -> &'a [u8] {
+        &self.central[DIRECTORY_BYTES..]
+    }
+}
+
+/// The entries of a bundle, in their order.
+pub(super) fn read(bundle: &[u8]) -> Vec<Record<'_>> {
+    let end = &bundle[bundle.len() - END_BYTES..];
+    let (entries, directory) = (u16_at(end, 10), u32_at(end, 16));
+    let mut centrals = Vec::with_capacity(entries.into());
+    let mut at = directory;
+    for _ in 0..entries {
+        let length = DIRECTORY_BYTES + usize::from(u16_at(&bundle[at..], 28));
+        centrals.push(&bundle[at..at + length]);
+        at += length;
+    }
+    let starts = centrals.iter().map(|central| u32_at(central, 42));
+    let ends = starts.clone().skip(1).chain([directory]);
+    let locals = starts.zip(ends).map(|(start, end)| &bundle[start..end]);
+    locals.zip(&centrals).map(|(local, central)| Record { local, central }).collect()
+}
+
+/// The bundle of these entries.
+pub(super) fn write(records: &[Record<'_>]) -> Result<Vec<u8>, pack::Error> {
+    let (mut bytes, mut directory) = (Vec::new(), Vec::new());
+    for record in records {
+        let mut central = record.central.to_vec();
+        central[42..46].copy_from_slice(&u32_of(bytes.len())?.to_le_bytes());
+        directory.extend(central);
+        bytes.extend(record.local);
+    }
+    let too_many = |_| pack::Error::too_many_entries(records.len() as u64);
+    let entries = u16::try_from(records.len()).map_err(too_many)?;
+    let (size, offset) = (u32_of(directory.len())?, u32_of(bytes.len())?);
+    bytes.extend(directory);
+    bytes.extend(b"PK\x05\x06\0\0\0\0");
+    bytes.extend([entries.to_le_bytes(), entries.to_le_bytes()].concat());
+    bytes.extend([size.to_le_bytes(), offset.to_le_bytes()].concat());
+    bytes.extend(0_u16.to_le_bytes());
+    Ok(bytes)
+}
+
+fn u32_of(number: usize) -> Result<u32, pack::Error> {
+    u32::try_from(number).map_err(|_| pack::Error::too_large())
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> usize {
+    usize::from(u16_at(bytes, at)) | usize::from(u16_at(bytes, at + 2)) << 16
+}

@@ -8,5 +8,6 @@ pub mod pipeline;
 pub mod precompile;
 pub mod progress;
 pub mod read;
+pub mod rebuild;
 pub mod rewrite;
 pub mod sign;

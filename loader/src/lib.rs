@@ -15,6 +15,7 @@ pub mod instantiate;
 pub mod map;
 pub mod message;
 pub mod outcome;
+pub mod ownership;
 pub mod package_files;
 pub mod pick;
 pub mod relay;

@@ -12,6 +12,7 @@ pub mod keys;
 pub mod name_server;
 pub mod package;
 pub mod programs;
+pub mod remake;
 pub mod run;
 pub mod tamper;
 pub mod wasi_calls;

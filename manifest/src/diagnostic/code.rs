@@ -134,6 +134,10 @@ codes! {
     CompileStart = "E0507", Environment, "the compiling process could not be run";
     CompileEngine = "E0508", Internal, "the engine could not be made for a target";
     ArtifactWrong = "E0509", Internal, "an artifact is not what its target needs";
+    CompileCacheDamaged = "E0510", Environment, "a file of the compile cache is damaged";
+    CompileCacheShared = "E0511", Environment, "the compile cache may be written by others";
+    RebuildUnsigned = "E0512", Input, "a rebuilt bundle has no signatures";
+    RebuildDisagrees = "E0513", Input, "a bundle's index and its entries disagree";
 
     // E06: discover
     DiscoverCrashed = "E0601", Input, "the module crashed during discovery";

@@ -122,7 +122,7 @@ fn limit_memory(bytes: u64) -> io::Result<()> {
 #[cfg(target_os = "linux")]
 fn end_with_parent() -> io::Result<()> {
     use rustix::process::{Signal, set_parent_process_death_signal};
-    set_parent_process_death_signal(Some(Signal::KILL))
+    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
 }
 
 /// Elsewhere the child ends by its own limits.

@@ -103,6 +103,14 @@ pub enum Kept {
         /// What it says.
         message: String,
     },
+    /// The pass would take too much memory, by an estimate from the module alone
+    /// ([`subako_manifest::limits::REWRITE_MEMORY_BYTES`]).
+    TooMuchMemory {
+        /// Bytes that it is taken to need.
+        estimated_bytes: u64,
+        /// Bytes that it may need.
+        max_bytes: u64,
+    },
 }
 
 /// A module after the rewrite, checked again; [`rewrite`] alone makes one.

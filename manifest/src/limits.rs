@@ -73,6 +73,18 @@ pub const MAX_HTTP_REQUEST_BYTES: u64 = 8 * MIB;
 /// Characters of a skill's name on the platform.
 pub const MAX_SKILL_NAME_CHARS: usize = 32;
 
+// Checking and rewriting: what a few bytes of a module may cost before it is refused or left alone.
+
+/// Bytes of memory that removing what nothing reaches may take, by an estimate from the module
+/// itself, so that the bundle does not depend on the machine: [`REWRITE_CODE_FACTOR`] for each byte
+/// of code and [`REWRITE_LOCAL_BYTES`] for each declared local. Above it the pass is left out.
+pub const REWRITE_MEMORY_BYTES: u64 = 4 * GIB;
+/// Bytes of memory that the pass takes for a byte of code.
+pub const REWRITE_CODE_FACTOR: u64 = 95;
+/// Bytes of memory that the pass takes for a declared local, whose declaration may be four bytes
+/// for 50,000 of them.
+pub const REWRITE_LOCAL_BYTES: u64 = 100;
+
 // Compiling (design, "Precompile"): a stranger's module must not take the machine.
 
 /// The time that compiling one target may take, unless `--compile-timeout` says otherwise.

@@ -126,6 +126,13 @@ fn note_of(pass: &PassReport) -> String {
         Some(Kept::NotReadable { message }) => {
             return format!("left out: the module cannot be read by it: {}", shown(message));
         }
+        Some(Kept::TooMuchMemory { estimated_bytes, max_bytes }) => {
+            return format!(
+                "left out: it is taken to need {} bytes of memory, the most is {}",
+                grouped(*estimated_bytes),
+                grouped(*max_bytes)
+            );
+        }
         None => {}
     }
     let removed = pass.removed.iter().map(|(what, number)| match number {
@@ -228,5 +235,11 @@ bundle     out.subako, 98,304 bytes
         ] {
             assert!(drawn.contains(note), "{note}\n{drawn}");
         }
+        report.rewrite.passes[1].kept =
+            Some(Kept::TooMuchMemory { estimated_bytes: 5_000_000_000, max_bytes: 4_294_967_296 });
+        schema::assert_valid("build", &report);
+        let drawn = report.draw(Paint::new(false), Detail::Usual);
+        let note = "left out: it is taken to need 5,000,000,000 bytes of memory, the most is 4,294,967,296\n";
+        assert!(drawn.contains(note), "{drawn}");
     }
 }

@@ -185,6 +185,50 @@ fn a_module_that_would_only_grow_stays_as_it_is() {
     assert!(report.passes[1].ran && report.passes[1].removed.is_empty());
 }
 
+/// A module of `_start` and `more` functions that declare 50,000 locals each.
+fn many_locals(more: usize) -> CheckedModule {
+    fn section(id: u8, content: &[u8]) -> Vec<u8> {
+        [&[id][..], &long(content.len()), content].concat()
+    }
+    /// A number in three bytes.
+    fn long(number: usize) -> [u8; 3] {
+        [number as u8 | 0x80, (number >> 7) as u8 | 0x80, (number >> 14) as u8]
+    }
+    let count = long(more + 1);
+    let bytes = [
+        b"\0asm\x01\0\0\0".to_vec(),
+        section(1, &[1, 0x60, 0, 0]),
+        section(3, &[&count[..], &vec![0; more + 1]].concat()),
+        section(5, &[1, 0, 1]),
+        section(7, b"\x02\x06memory\x02\0\x06_start\0\0"),
+        section(10, &[&count[..], &[2, 0, 0x0b], &[6, 1, 0xd0, 0x86, 3, 0x7f, 0x0b].repeat(more)].concat()),
+    ];
+    check(bytes.concat(), "module.wasm").unwrap()
+}
+
+#[test]
+fn the_memory_of_the_pass_is_estimated_from_code_and_locals() {
+    // `_start` is 2 bytes: no locals, `end`. The other: one group of locals, which is 1 byte for
+    // the number of groups, 3 for 50,000, 1 for the type; and `end`.
+    let estimate = unreachable::estimated_memory(many_locals(1).bytes()).unwrap();
+    assert_eq!(estimate, (2 + 6) * 95 + 50_000 * 100);
+}
+
+#[test]
+fn a_pass_that_would_take_too_much_memory_is_left_out() {
+    // 4 GiB are 858 functions of 50,000 locals at 100 bytes each, and a little.
+    let before = many_locals(859);
+    assert!(before.bytes().len() < 10_000);
+    let (after, report) = rewrite(before.clone(), &Passes::default()).unwrap();
+    assert_eq!(after.bytes(), before.bytes());
+    let estimated_bytes = (2 + 859 * 6) * 95 + 859 * 50_000 * 100;
+    assert_eq!(
+        report.passes[1].kept,
+        Some(Kept::TooMuchMemory { estimated_bytes, max_bytes: 4_294_967_296 })
+    );
+    assert!(report.passes[1].ran && report.passes[1].removed.is_empty());
+}
+
 #[test]
 fn the_other_passes_keep_their_promise_where_the_module_would_grow() {
     let before = module(

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
+use subako_manifest::digest::Digest;
 use subako_manifest::index::{ARTIFACT_FORMAT, ENGINE_NAME, ENGINE_VERSION, Engine, Entry, Index};
 use subako_manifest::target::Target;
 use subako_manifest::text::shown;
@@ -197,7 +198,10 @@ fn other(found: &Engine) -> String {
     let name = format!("{} {}", shown(&found.name), shown(&found.version));
     match is_this_version(found) {
         true => {
-            format!("{name} with other settings (format {}, {})", found.artifact_format, found.compatibility)
+            format!(
+                "{name} with other settings ({})",
+                differing(found, found.artifact_format, found.compatibility)
+            )
         }
         false => name,
     }
@@ -207,9 +211,18 @@ fn other(found: &Engine) -> String {
 fn this(found: &Engine) -> String {
     let name = format!("{ENGINE_NAME} {ENGINE_VERSION}");
     match is_this_version(found) {
-        true => format!("{name} (format {ARTIFACT_FORMAT}, {})", engine::compatibility()),
+        true => format!("{name} ({})", differing(found, ARTIFACT_FORMAT, engine::compatibility())),
         false => name,
     }
+}
+
+/// Of an engine of this version, what `found` has otherwise than this one, with the given values.
+fn differing(found: &Engine, artifact_format: u32, compatibility: Digest) -> String {
+    let format =
+        (found.artifact_format != ARTIFACT_FORMAT).then(|| format!("artifact format {artifact_format}"));
+    let settings = (found.compatibility != engine::compatibility())
+        .then(|| format!("compatibility digest {compatibility}"));
+    format.into_iter().chain(settings).collect::<Vec<_>>().join(", ")
 }
 
 fn is_this_version(found: &Engine) -> bool {
@@ -317,7 +330,6 @@ fn version(text: &str) -> Option<(u64, u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use subako_manifest::digest::Digest;
     use subako_manifest::index::{BUNDLE_FORMAT, Role};
 
     use super::*;
@@ -410,9 +422,23 @@ mod tests {
         );
         // The same version, set up in another way: what differs is named, not the version twice.
         let (_, told) = refused(&|engine| engine.artifact_format = 1_234);
-        assert!(told.message.contains("other settings (format 1234, "), "{told}");
-        let (_, told) = refused(&|engine| engine.compatibility = Digest::of(b"other"));
-        assert!(told.message.contains(&Digest::of(b"other").to_string()), "{told}");
+        assert_eq!(
+            told.message,
+            format!(
+                "the artifacts are for wasmtime {ENGINE_VERSION} with other settings (artifact format 1234), \
+                 this is wasmtime {ENGINE_VERSION} (artifact format {ARTIFACT_FORMAT})"
+            )
+        );
+        let other = Digest::of(b"other");
+        let (_, told) = refused(&|engine| engine.compatibility = other);
+        let ours = engine::compatibility();
+        assert_eq!(
+            told.message,
+            format!(
+                "the artifacts are for wasmtime {ENGINE_VERSION} with other settings (compatibility digest \
+                 {other}), this is wasmtime {ENGINE_VERSION} (compatibility digest {ours})"
+            )
+        );
     }
 
     #[test]

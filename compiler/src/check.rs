@@ -6,6 +6,7 @@ mod exports;
 mod features;
 mod imports;
 mod kind;
+mod moved;
 #[cfg(test)]
 pub(crate) mod tests;
 mod toolchain;
@@ -14,8 +15,9 @@ mod walk;
 use std::collections::BTreeSet;
 
 use subako_manifest::diagnostic::{Code, Diagnostic, Place, Refused};
-use subako_manifest::text::shown;
-use wasmparser::{Validator, WasmFeatures};
+use subako_manifest::limits::MAX_MOVED_VALUES;
+use subako_manifest::text::{grouped, shown};
+use wasmparser::{Parser, Validator, WasmFeatures};
 
 pub(crate) use kind::{component_text, is_text};
 use walk::Facts;
@@ -68,14 +70,33 @@ pub fn check(module: Vec<u8>, file: &str) -> Result<CheckedModule, Refused> {
     // with all of them allowed, so that nothing is told twice.
     let uses = std::mem::take(&mut facts.uses);
     let features = if uses.is_empty() { WasmFeatures::WASM2 } else { WasmFeatures::all() };
-    let invalid = Validator::new_with_features(features).validate_all(&module).err();
-    if invalid.is_some() || !uses.is_empty() {
+    let mut validator = Validator::new_with_features(features);
+    let too_much = facts.too_much_moved;
+    let valid = match too_much {
+        Some(_) => validate_without_bodies(&mut validator, features, &module),
+        None => validator.validate_all(&module).map(|_| ()),
+    };
+    let invalid = valid.err();
+    if invalid.is_some() || too_much.is_some() || !uses.is_empty() {
         let names = facts.names();
         let name_of = |function: u32| match names.get(&function) {
             Some(name) if !name.is_empty() => (*name).to_owned(),
             _ => format!("function {function}"),
         };
         diagnostics.extend(uses.diagnostics(file, name_of));
+        diagnostics.extend(too_much.map(|found| {
+            let name = shown(&name_of(found.function));
+            let message = format!(
+                "`{name}` moves {} values beyond one an instruction, the most is {}",
+                grouped(found.values),
+                grouped(MAX_MOVED_VALUES)
+            );
+            let place = Place { function: Some(name.clone()), ..Place::file(file).at(found.offset as u64) };
+            Diagnostic::error(Code::FunctionMovesTooMuch, name, message)
+                .at(place)
+                .rule("calls, blocks and branches of several values are few in one function (a bound of this program)")
+                .hint("split the function, or return several values through memory")
+        }));
         diagnostics.extend(invalid.map(|error| {
             let function = facts.function_at(error.offset()).map(|function| shown(&name_of(function)));
             let place = Place { function, ..Place::file(file).at(error.offset() as u64) };
@@ -94,4 +115,18 @@ pub fn check(module: Vec<u8>, file: &str) -> Result<CheckedModule, Refused> {
     let imports: BTreeSet<String> =
         facts.imports.iter().map(|import| format!("{}.{}", import.module, import.field)).collect();
     Ok(CheckedModule { bytes: module, imports: imports.into_iter().collect(), warnings: Vec::new() })
+}
+
+/// What validation says of all but the functions' bodies.
+fn validate_without_bodies(
+    validator: &mut Validator,
+    features: WasmFeatures,
+    module: &[u8],
+) -> wasmparser::Result<()> {
+    let mut parser = Parser::new(0);
+    parser.set_features(features);
+    for payload in parser.parse_all(module) {
+        validator.payload(&payload?)?;
+    }
+    Ok(())
 }

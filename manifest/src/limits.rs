@@ -75,6 +75,10 @@ pub const MAX_SKILL_NAME_CHARS: usize = 32;
 
 // Checking and rewriting: what a few bytes of a module may cost before it is refused or left alone.
 
+/// Values that the instructions of one function may move beyond one each: results of calls,
+/// parameters and results of blocks, what conditional branches and branch tables take along.
+/// Calls and blocks that compilers write have a few results at most.
+pub const MAX_MOVED_VALUES: u64 = 1_000_000;
 /// Bytes of memory that removing what nothing reaches may take, by an estimate from the module
 /// itself, so that the bundle does not depend on the machine: [`REWRITE_CODE_FACTOR`] for each byte
 /// of code and [`REWRITE_LOCAL_BYTES`] for each declared local. Above it the pass is left out.

@@ -326,3 +326,77 @@ fn a_module_from_text_gets_hints_for_text() {
     assert!(!refused.to_string().contains("AssemblyScript"), "{refused}");
     assert!(refused.to_string().contains("of the assembled module"), "{refused}");
 }
+
+/// `more` types and functions beside `$many`, which has 1,000 results.
+fn many_results(more: &str) -> Vec<u8> {
+    let results = "i32 ".repeat(1_000);
+    with(&format!(
+        "(type $many (func (result {results}))) (type $takes (func (param {results})))
+         (table 1 funcref) (func $many (type $many) unreachable) {more}"
+    ))
+}
+
+#[test]
+fn a_function_that_moves_too_many_values_is_refused_and_not_validated() {
+    // Each moves 999 values beyond the first: 1,002 of them are 1,000,998.
+    for instructions in [
+        "call $many ",
+        "i32.const 0 call_indirect (type $many) ",
+        "block (type $many) unreachable end ",
+        "loop (type $many) unreachable end ",
+        "unreachable block (type $takes) unreachable end ",
+    ] {
+        // The function is not valid: it leaves its values behind.
+        let module = |times| many_results(&format!("(func $spread {})", instructions.repeat(times)));
+        let found = faults(&module(1_002));
+        assert_eq!(found.len(), 1, "{instructions}: {found:?}");
+        assert_eq!(found[0].code, Code::FunctionMovesTooMuch);
+        assert_eq!(
+            found[0].message,
+            "`spread` moves 1,000,998 values beyond one an instruction, the most is 1,000,000"
+        );
+        assert_eq!(found[0].place.as_ref().unwrap().function.as_deref(), Some("spread"));
+        assert!(!codes(&module(1_001)).contains(&"E0308"), "{instructions}");
+    }
+}
+
+#[test]
+fn branches_count_what_they_take_along() {
+    // The block itself counts 999, the table 999 for each of its labels: 1,001 more.
+    let tables = |labels: usize| {
+        many_results(&format!(
+            "(func $spread (result i32) block (type $many) unreachable br_table {} end unreachable)",
+            "0 ".repeat(labels)
+        ))
+    };
+    assert_eq!(codes(&tables(1_001)), ["E0308"]);
+    assert_eq!(codes(&tables(1_000)), [""; 0]);
+    let branches = |times: usize| {
+        many_results(&format!(
+            "(func $spread (result i32) block (type $many) unreachable {} end unreachable)",
+            "i32.const 0 br_if 0 ".repeat(times)
+        ))
+    };
+    assert_eq!(codes(&branches(1_001)), ["E0308"]);
+    assert_eq!(codes(&branches(1_000)), [""; 0]);
+}
+
+#[test]
+fn one_value_an_instruction_and_other_functions_count_nothing() {
+    let one = "(func $one (result i32) i32.const 1)";
+    let long = format!("(func {})", "call $one drop block (result i32) call $one end drop ".repeat(10_000));
+    assert_eq!(codes(&with(&format!("{one} {long}"))), [""; 0]);
+    // Two functions of 600 calls each: no one of them moves too much.
+    let half = format!("(func {} unreachable)", "call $many ".repeat(600));
+    assert_eq!(codes(&many_results(&half.repeat(2))), [""; 0]);
+}
+
+#[test]
+fn the_rest_of_a_module_that_moves_too_much_is_validated() {
+    let more = format!(
+        "(export \"run\" (func $many)) (export \"run\" (func $many)) (func {})",
+        "call $many ".repeat(1_002)
+    );
+    assert_eq!(codes(&many_results(&more)).len(), 2);
+    assert!(codes(&many_results(&more)).contains(&"E0307"));
+}

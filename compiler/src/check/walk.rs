@@ -10,7 +10,10 @@ use wasmparser::{
     TypeRef,
 };
 
+use subako_manifest::limits::MAX_MOVED_VALUES;
+
 use super::features::{Proposal, Spot, Uses};
+use super::moved::{Moved, Signatures};
 
 /// An import, as the module has it.
 #[derive(Debug)]
@@ -30,6 +33,15 @@ pub(super) struct Export<'a> {
     pub(super) offset: usize,
 }
 
+/// A function whose instructions move more than [`MAX_MOVED_VALUES`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TooMuchMoved {
+    pub(super) function: u32,
+    /// The instruction with which it is more.
+    pub(super) offset: usize,
+    pub(super) values: u64,
+}
+
 /// What the rules look at.
 #[derive(Debug, Default)]
 pub(super) struct Facts<'a> {
@@ -38,6 +50,8 @@ pub(super) struct Facts<'a> {
     /// Memories, imported and defined.
     pub(super) memories: u32,
     pub(super) uses: Uses,
+    /// The first such function.
+    pub(super) too_much_moved: Option<TooMuchMoved>,
     /// Whether the module was assembled from text, by hand: no toolchain is to blame.
     pub(super) from_text: bool,
     /// Whether the module says of itself that it waits for a linker or a dynamic loader.
@@ -45,6 +59,8 @@ pub(super) struct Facts<'a> {
     /// Whether the exports are all that the module has: the reading came that far.
     pub(super) exports_known: bool,
     types: Vec<Option<FuncType>>,
+    /// Parameters or results of the type that has most of them.
+    widest: usize,
     /// The type of each function, imported ones first.
     functions: Vec<u32>,
     imported_functions: u32,
@@ -111,7 +127,10 @@ impl<'a> Facts<'a> {
                         for (offset, ty) in group.into_types_and_offsets() {
                             self.uses.defined_type(&ty, Spot::outside(offset));
                             self.types.push(match ty.composite_type.inner {
-                                CompositeInnerType::Func(ty) => Some(ty),
+                                CompositeInnerType::Func(ty) => {
+                                    self.widest = self.widest.max(ty.params().len()).max(ty.results().len());
+                                    Some(ty)
+                                }
                                 _ => None,
                             });
                         }
@@ -293,7 +312,8 @@ impl<'a> Facts<'a> {
     }
 
     fn body(&mut self, body: &FunctionBody<'_>) -> wasmparser::Result<()> {
-        let function = Some(self.imported_functions + self.bodies.len() as u32);
+        let index = self.imported_functions + self.bodies.len() as u32;
+        let function = Some(index);
         self.bodies.push(body.range());
         let mut locals = body.get_locals_reader()?;
         for _ in 0..locals.get_count() {
@@ -301,10 +321,20 @@ impl<'a> Facts<'a> {
             let (_, ty) = locals.read()?;
             self.uses.value_type(ty, Spot { offset, function });
         }
+        let signatures = Signatures { types: &self.types, functions: &self.functions, widest: self.widest };
+        let mut moved = Moved::new(signatures, index);
         let mut reader = body.get_operators_reader()?;
         while !reader.eof() {
             let (operator, offset) = reader.read_with_offset()?;
             self.uses.operator(&operator, Spot { offset, function });
+            let values = moved.operator(&operator);
+            if values > MAX_MOVED_VALUES {
+                let first =
+                    self.too_much_moved.get_or_insert(TooMuchMoved { function: index, offset, values });
+                if first.function == index {
+                    first.values = values;
+                }
+            }
         }
         Ok(())
     }

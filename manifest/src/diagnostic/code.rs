@@ -109,6 +109,7 @@ codes! {
     ModuleTruncated = "E0305", Input, "the module ends too early";
     ModuleVersion = "E0306", Input, "the module has an unknown version";
     ModuleInvalid = "E0307", Input, "the module is not valid WebAssembly";
+    FunctionMovesTooMuch = "E0308", Input, "a function moves too many values";
     StartAbsent = "E0311", Input, "the module does not export `_start`";
     StartKind = "E0312", Input, "`_start` is not a function";
     StartType = "E0313", Input, "`_start` takes or returns something";

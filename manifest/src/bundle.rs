@@ -8,7 +8,8 @@
 //!    other entries are deflated.
 //! 4. No header holds anything that could be otherwise: see `bundle/layout.rs`.
 //!
-//! [`OpenBundle::open`] compares the structure and the sizes with the index. It computes no digest
+//! [`OpenBundle::open`] compares the structure and the sizes with the index, and the sizes with what
+//! an entry of that role and of so many compressed bytes can have. It computes no digest
 //! of contents and inflates nothing but the index: [`OpenBundle::contents`] does, an entry at a
 //! time.
 
@@ -24,7 +25,8 @@ use std::ops::Range;
 use crate::archive::{self, Archive, ArchiveEntry, Method, Strictness};
 use crate::digest::Digest;
 use crate::index::{Entry, Index, Role};
-use crate::limits::MIB;
+use crate::limits::{MAX_TOOLS_BYTES, MIB};
+use crate::package::MAX_MANIFEST_BYTES;
 
 pub use error::{Error, HeaderField};
 
@@ -52,6 +54,14 @@ pub const ARTIFACT_ALIGNMENT: u64 = 16_384;
 pub const MAX_INDEX_BYTES: u64 = 16 * MIB;
 /// Bytes of one signature: an envelope is a few KiB.
 pub const MAX_SIGNATURE_BYTES: u64 = MIB;
+/// Bytes of `tools.json`: the tools, and room for what is around them.
+pub const MAX_TOOLS_FILE_BYTES: u64 = MAX_TOOLS_BYTES + MIB;
+/// Up to this size, a module's or asset's ratio is not looked at.
+pub const UNMEASURED_BYTES: u64 = 64 * MIB;
+/// How many times larger than its compressed bytes a module or an asset may be: a little more than
+/// the 1,032 that deflate reaches at most. Their sizes have no bound of their own, because
+/// `--max-file-size` can raise that of a package.
+pub const MAX_RATIO: u64 = 1_100;
 
 /// A bundle whose structure holds together and agrees with its index. Nobody has vouched for it,
 /// and no digest has been compared.
@@ -291,6 +301,21 @@ fn agree(file: &[u8], path: &str, entry: &ArchiveEntry<'_>, named: &Entry) -> Re
     }
     if entry.size != named.size {
         return Err(Error::Size { path: path.to_owned(), found: entry.size, expected: named.size });
+    }
+    bounded(path, entry, named.role)
+}
+
+/// What an entry says it inflates to is what one of its role can have.
+fn bounded(path: &str, entry: &ArchiveEntry<'_>, role: Role) -> Result<(), Error> {
+    let allowed = match role {
+        Role::Manifest => MAX_MANIFEST_BYTES,
+        Role::Tools => MAX_TOOLS_FILE_BYTES,
+        Role::Module | Role::Asset => entry.compressed_size.saturating_mul(MAX_RATIO).max(UNMEASURED_BYTES),
+        // Stored: its bytes are there.
+        Role::Artifact => return Ok(()),
+    };
+    if entry.size > allowed {
+        return Err(Error::TooLarge { path: path.to_owned(), found: entry.size, allowed });
     }
     Ok(())
 }

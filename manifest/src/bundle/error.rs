@@ -50,6 +50,17 @@ pub enum Error {
         /// The index's number.
         expected: u64,
     },
+    /// An entry says that it inflates to more bytes than one of its role can have, or than deflate
+    /// can make of its compressed bytes.
+    #[error("`{}` has {} bytes, it can have at most {}", shown(.path), grouped(*.found), grouped(*.allowed))]
+    TooLarge {
+        /// The entry's path.
+        path: String,
+        /// The bytes that it says it has.
+        found: u64,
+        /// The bytes that it can have.
+        allowed: u64,
+    },
     /// An artifact is deflated, or another entry is not.
     #[error("`{}` is {}, and must be {}", shown(.path), name(*.found), name(*.expected))]
     Method {
@@ -158,6 +169,7 @@ impl Explain for Error {
             Self::EntryUnknown { path } => error(Code::BundleEntryUnknown, path),
             Self::Order { path } => error(Code::BundleZipOrder, path),
             Self::Size { path, .. } => error(Code::BundleSize, path),
+            Self::TooLarge { path, .. } => error(Code::BundleEntryLarge, path),
             Self::Method { path, .. } => error(Code::BundleMethod, path),
             Self::Header { path, .. } => error(Code::BundleHeader, path),
             Self::Alignment { path, offset } => error(Code::BundleAlignment, path).at(offset_only(*offset)),

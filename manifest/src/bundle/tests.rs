@@ -639,3 +639,60 @@ proptest::proptest! {
         let _ = Index::from_json(&json);
     }
 }
+
+/// The good bundle, whose entry at `at` has these bytes, and says that it has `claimed` of them.
+fn claiming(at: usize, bytes: &[u8], claimed: u64) -> Vec<u8> {
+    let (mut index, mut parts) = good();
+    let path = index.entries[at].path.clone();
+    index.entries[at].size = claimed;
+    index.entries[at].digest = Digest::of(bytes);
+    parts[at].bytes = bytes.to_vec();
+    let mut file = file(&index, parts);
+    let (local, directory) = headers(&file, &path);
+    for size_at in [local + 22, directory + 24] {
+        file[size_at..size_at + 4].copy_from_slice(&(claimed as u32).to_le_bytes());
+    }
+    file
+}
+
+#[test]
+fn manifest_and_tools_are_bounded_before_they_are_inflated() {
+    for (at, path, allowed) in [(4, "subako-package.json", 65_536), (5, "tools.json", 1_310_720)] {
+        let bytes = vec![b' '; allowed as usize];
+        let bundle = OpenBundle::open(claiming(at, &bytes, allowed)).unwrap();
+        assert_eq!(bundle.contents(&bundle.index().entries[at]).unwrap(), bytes);
+        for found in [allowed + 1, 0xf000_0000] {
+            let error = refused(claiming(at, b"{}", found));
+            assert_eq!(error, Error::TooLarge { path: path.into(), found, allowed });
+            assert_eq!(code(&error), "E0731");
+        }
+    }
+}
+
+#[test]
+fn a_module_or_an_asset_claims_no_more_than_deflate_can_make() {
+    for at in [0, 3] {
+        // Not looked at up to 64 MiB; what it inflates to is still compared.
+        assert!(OpenBundle::open(claiming(at, b"short", 64 << 20)).is_ok());
+        let error = refused(claiming(at, b"short", (64 << 20) + 1));
+        assert!(matches!(error, Error::TooLarge { allowed: 67_108_864, .. }), "{error}");
+        assert_eq!(code(&error), "E0731");
+    }
+    // 100,000 bytes that do not compress: five stored blocks at most, of some bytes each.
+    let mut state = 1_u32;
+    let noise: Vec<u8> = (0..100_000)
+        .map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        })
+        .collect();
+    assert!(OpenBundle::open(claiming(3, &noise, 109_000_000)).is_ok());
+    assert!(matches!(refused(claiming(3, &noise, 111_000_000)), Error::TooLarge { .. }));
+}
+
+#[test]
+fn the_best_that_deflate_does_is_read() {
+    let zeros = vec![0; (64 << 20) + 1];
+    let bundle = OpenBundle::open(claiming(3, &zeros, zeros.len() as u64)).unwrap();
+    assert!(bundle.contents(&bundle.index().entries[3]).unwrap() == zeros);
+}

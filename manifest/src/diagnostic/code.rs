@@ -209,6 +209,7 @@ codes! {
     BundleTooLarge = "E0728", Input, "the bundle would be too large for a zip";
     BundleTargetTwice = "E0729", Usage, "a target is given twice";
     PackFailed = "E0730", Internal, "the bundle that was written cannot be read";
+    BundleEntryLarge = "E0731", Input, "an entry says that it has more bytes than it can have";
 
     // E08: trust
     Unsigned = "E0801", Input, "the bundle is not signed";

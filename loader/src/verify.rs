@@ -146,7 +146,7 @@ pub fn verify<B: AsRef<[u8]>>(bundle: OpenBundle<B>, trust: &Trust) -> Result<Ve
         Trust::Nobody => return Err(Error::Unsigned { digest: bundle.digest() }),
     };
     if let Voucher::Keys(_) = voucher {
-        for entry in &bundle.index().entries {
+        for entry in bundle.present() {
             bundle.contents(entry)?;
         }
     }
@@ -179,6 +179,12 @@ impl<B: AsRef<[u8]>> VerifiedBundle<B> {
             Voucher::Keys(keys) => keys.iter().map(|key| key.key_id.to_string()).collect(),
             Voucher::User => Vec::new(),
         }
+    }
+
+    /// Whether the entry is in the file: a thin bundle has not all artifacts.
+    #[must_use]
+    pub fn has(&self, entry: &Entry) -> bool {
+        self.bundle.has(entry)
     }
 
     /// An entry's bytes, compared with the index.

@@ -56,7 +56,7 @@ pub(super) fn in_file(path: &Path, mut diagnostics: Vec<Diagnostic>) -> Stop {
 fn contents(open: &OpenBundle<Vec<u8>>, warnings: &mut Vec<Diagnostic>) -> Result<Contents, Vec<Diagnostic>> {
     let mut faults = Vec::new();
     let (mut manifest, mut tools, mut sections) = (None, None, Vec::new());
-    for entry in &open.index().entries {
+    for entry in open.present() {
         let bytes = match open.contents(entry) {
             Ok(bytes) => bytes,
             Err(error) => {

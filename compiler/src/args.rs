@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{ArgGroup, Parser, Subcommand, ValueEnum};
 use subako_compiler::sign::provenance;
@@ -46,6 +47,8 @@ pub(crate) enum Command {
     Keygen(Keygen),
     Sign(Sign),
     Verify(Verify),
+    Publish(Publish),
+    Pull(Pull),
     Inspect(Inspect),
     Targets(Targets),
     #[command(name = precompile::COMPILE_COMMAND, hide = true)]
@@ -182,7 +185,8 @@ pub(crate) struct Reading {
     #[arg(long)]
     deny_warnings: bool,
     /// Files of a package, at most
-    #[arg(long, value_name = "N", default_value_t = known(limits::MAX_PACKAGE_FILES),
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>,
+        default_value_t = known(limits::MAX_PACKAGE_FILES),
         help_heading = "Limits")]
     max_files: NonZeroU64,
     /// Bytes of one file of a package, at most
@@ -194,7 +198,8 @@ pub(crate) struct Reading {
         default_value_t = Size::of(limits::MAX_PACKAGE_TOTAL_BYTES))]
     max_total_size: Size,
     /// How many times larger than its compressed bytes an entry of a zip may be
-    #[arg(long, value_name = "N", default_value_t = known(limits::MAX_PACKAGE_RATIO),
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>,
+        default_value_t = known(limits::MAX_PACKAGE_RATIO),
         help_heading = "Limits")]
     max_ratio: NonZeroU64,
 }
@@ -219,7 +224,8 @@ impl Reading {
 #[command(next_help_heading = "Rewrite")]
 pub(crate) struct Passes {
     /// Which custom sections to drop: none, debug and producer sections, or all, names of
-    /// functions included (backtraces then have numbers only)
+    /// functions included (backtraces then have numbers only). Also with `none`, debug sections go
+    /// where code moves, about which they would be wrong; `--keep-unreachable` keeps code in place
     #[arg(long, value_enum, value_name = "WHICH", default_value_t)]
     strip: Strip,
     /// Keep exports other than `_start` and `memory`
@@ -261,7 +267,7 @@ impl Passes {
 #[command(next_help_heading = "Compiling")]
 pub(crate) struct Compiling {
     /// Targets compiled at the same time; all cores without it
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroUsize>)]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// The time that one target may take: seconds, or with a unit (`90s`, `5m`)
     #[arg(long, value_name = "TIME", default_value_t = Time(limits::COMPILE_TIME))]
@@ -456,6 +462,90 @@ Exit status:
   3  they do not, or the bundle was changed
   5  a file could not be read";
 
+/// Publish a bundle to a registry
+///
+/// Sends the bundle to a repository of an OCI registry, or writes it into an OCI image layout: its
+/// index, what all targets share, and each artifact by itself, so that a deployment fetches the one
+/// that it runs. Signatures are attached to it. What is there already is not sent again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = PUBLISH_HELP)]
+pub(crate) struct Publish {
+    /// The bundle, whole
+    #[arg(value_name = "BUNDLE")]
+    pub(crate) bundle: PathBuf,
+    /// Where to: `oci://HOST/REPOSITORY[:TAG]`, or `dir:PATH[:TAG]`; without a tag, `latest`
+    #[arg(value_name = "REFERENCE")]
+    pub(crate) reference: String,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+const PUBLISH_HELP: &str = "\
+Examples:
+  subakoc publish greet.subako oci://ghcr.io/team/greet:1.0
+  subakoc publish greet.subako oci://localhost:5000/greet:1.0
+  subakoc publish greet.subako dir:greet-layout:1.0
+  subakoc publish greet.subako oci://ghcr.io/team/greet:1.0 --username ci --password-stdin < token
+
+Exit status:
+  0  the bundle is published, with its signatures
+  2  the command line is wrong
+  3  the bundle is refused
+  5  the registry refuses or cannot be reached, or the machine failed";
+
+/// Pull a bundle from a registry
+///
+/// Fetches a bundle that was published, with the signatures that are attached to it, and compares
+/// every part of it with its index. Without `--target` the file has the bytes that were published;
+/// with it, the other artifacts stay away and the bundle is a thin one. Nobody's signature is
+/// verified here: the loader does that, and `subakoc verify`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = PULL_HELP)]
+pub(crate) struct Pull {
+    /// Where from: `oci://HOST/REPOSITORY[:TAG|@DIGEST]`, or `dir:PATH[:TAG|@DIGEST]`
+    #[arg(value_name = "REFERENCE")]
+    pub(crate) reference: String,
+    /// The bundle to write; of one that is there, what it has of this bundle is not fetched again
+    #[arg(short, long, value_name = "OUT.subako")]
+    pub(crate) output: PathBuf,
+    /// Fetch the artifact for this target only; repeatable. `host` stands for the one that a
+    /// loader picks on this machine
+    #[arg(long = "target", value_name = "TARGET")]
+    pub(crate) targets: Vec<String>,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+const PULL_HELP: &str = "\
+Examples:
+  subakoc pull oci://ghcr.io/team/greet:1.0 -o greet.subako
+  subakoc pull oci://ghcr.io/team/greet@sha256:… -o greet.subako --target host
+  subakoc pull dir:greet-layout:1.0 -o greet.subako
+
+Exit status:
+  0  the bundle is written
+  2  the command line is wrong, or there is no artifact for a target
+  3  nothing is there, or what is there is refused
+  5  the registry refuses or cannot be reached, or the machine failed";
+
+/// How a registry is spoken to.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Registry")]
+pub(crate) struct Registry {
+    /// The user; without it, what `docker login` has kept for the registry
+    #[arg(long, value_name = "NAME", requires = "password_stdin")]
+    pub(crate) username: Option<String>,
+    /// Read the user's password, or token, from stdin
+    #[arg(long, requires = "username")]
+    pub(crate) password_stdin: bool,
+    /// Speak plain http to a registry that is not on this machine
+    #[arg(long)]
+    pub(crate) plain_http: bool,
+    /// Certificates (PEM) of CAs to trust beside those of the Web
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
+}
+
 /// Show what a bundle holds
 ///
 /// Prints the package, its tools, the host functions it imports, its artifacts with their sizes
@@ -506,6 +596,11 @@ pub(crate) struct Compile {
     /// Bytes of address space of this process
     #[arg(value_name = "MEMORY")]
     pub(crate) memory: NonZeroU64,
+}
+
+/// A number that is not 0, told in words of our own where it is none.
+fn count<N: FromStr>(text: &str) -> Result<N, &'static str> {
+    text.parse().map_err(|_| "give a whole number of at least 1")
 }
 
 fn known(limit: u64) -> NonZeroU64 {
@@ -587,7 +682,8 @@ mod tests {
         assert_eq!((signed.sign.as_deref(), signed.signing.builder.as_str()), (Some("k.pem"), "https://ci"));
         assert_eq!(signed.signing.source.unwrap().uri, "git+https://e@main");
         let commit = "0123456789012345678901234567890123456789";
-        let at = build(&["--sign=k", &format!("--source=git+ssh://git@e/r@{commit}")]).signing.source.unwrap();
+        let at =
+            build(&["--sign=k", &format!("--source=git+ssh://git@e/r@{commit}")]).signing.source.unwrap();
         assert_eq!((at.uri.as_str(), at.commit.as_deref()), ("git+ssh://git@e/r", Some(commit)));
         let sign = |args: &[&str]| parse(&[&["sign", "b.subako"], args].concat());
         sign(&["--key", "k"]).unwrap();
@@ -607,6 +703,30 @@ mod tests {
         }
         let unsigned = ["build", "greet", "-o", "out.subako", "--builder=https://ci"];
         assert_eq!(parse(&unsigned).unwrap_err(), ErrorKind::MissingRequiredArgument);
+    }
+
+    #[test]
+    fn numbers_are_asked_for_in_words() {
+        for (wrong, words) in [
+            ("--jobs=0", "give a whole number of at least 1"),
+            ("--jobs=two", "give a whole number of at least 1"),
+            ("--max-files=0", "give a whole number of at least 1"),
+            ("--max-total-size=1GB", "did you mean `1GiB`?"),
+        ] {
+            let error = Args::try_parse_from(["subakoc", "build", "greet", "-o", "out.subako", wrong])
+                .expect_err(wrong)
+                .to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn help_says_that_debug_sections_go_with_code_that_moves() {
+        let mut command = Args::command();
+        let build = command.find_subcommand_mut("build").unwrap();
+        let help = build.render_long_help().to_string();
+        let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("with `none`, debug sections go where code moves"), "{help}");
     }
 
     #[test]

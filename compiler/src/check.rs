@@ -17,6 +17,7 @@ use subako_manifest::diagnostic::{Code, Diagnostic, Place, Refused};
 use subako_manifest::text::shown;
 use wasmparser::{Validator, WasmFeatures};
 
+pub(crate) use kind::{component_text, is_text};
 use walk::Facts;
 
 /// A module in which there is only what ABI 1 has; [`check`] alone makes one.
@@ -59,6 +60,7 @@ pub fn check(module: Vec<u8>, file: &str) -> Result<CheckedModule, Refused> {
         return Err(diagnostic.into());
     }
     let mut facts = Facts::read(&module);
+    facts.from_text = file.ends_with(".wat");
     let mut diagnostics = exports::check(&facts, file);
     diagnostics.extend(imports::check(&facts, file));
 

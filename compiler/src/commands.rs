@@ -6,6 +6,9 @@ mod check;
 mod compile;
 mod inspect;
 mod keygen;
+mod publish;
+mod pull;
+mod registry;
 mod sign;
 mod signing;
 mod targets;
@@ -33,6 +36,8 @@ pub(crate) fn run(args: Args) -> ExitCode {
         Command::Keygen(keygen) => keygen::run(keygen, &console),
         Command::Sign(sign) => sign::run(sign, &console),
         Command::Verify(verify) => verify::run(verify, &console),
+        Command::Publish(publish) => publish::run(publish, &console),
+        Command::Pull(pull) => pull::run(pull, &console),
         Command::Inspect(inspect) => inspect::run(inspect, &console),
         Command::Targets(_) => targets::run(&console),
         Command::Compile(compile) => Ok(compile::run(compile)),
@@ -170,11 +175,8 @@ impl Console {
         ));
     }
 
-    /// The exit status when stdout took no more: a reader who has seen enough is no fault.
+    /// The exit status when stdout took no more.
     fn unprinted(&self, error: &io::Error) -> u8 {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            return 0;
-        }
         let told = Diagnostic::error(Code::Io, "stdout", format!("`stdout` cannot be written: {error}"));
         self.say(&self.stderr.diagnostic(&told));
         told.code.blame().exit_code()
@@ -187,8 +189,11 @@ fn print_json(value: &impl Serialize) -> io::Result<()> {
     print_text(&line)
 }
 
+/// A reader who has seen enough is no fault: the run ends as it would have.
 fn print_text(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        printed => printed,
+    }
 }

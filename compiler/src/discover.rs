@@ -9,7 +9,7 @@ use subako_loader::call::{self, CallSetup, Conversation, Preopens};
 use subako_loader::map;
 use subako_loader::package_files;
 use subako_loader::verify::{ArtifactError, VerifiedArtifact};
-use subako_manifest::diagnostic::{Diagnostic, Explain, Place, Refused};
+use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place, Refused};
 use subako_manifest::limits;
 use subako_manifest::tool::ToolSet;
 
@@ -54,9 +54,21 @@ impl Explain for Error {
             Self::Assets(error) => error.diagnostics(),
             Self::Artifact(error) => error.diagnostics(),
             Self::Map(error) => error.diagnostics(),
-            Self::Call(error) => error.diagnostics(),
+            Self::Call(error) => error.diagnostics().into_iter().map(for_build).collect(),
         }
     }
+}
+
+/// A call's fault, for somebody who builds: there is no option for the memory of a discovery.
+fn for_build(mut told: Diagnostic) -> Diagnostic {
+    if told.code == Code::MemoryMinimum {
+        told.hint = Some(
+            "build the module with a smaller initial memory (wasm-ld: `--initial-memory=BYTES`), and let it \
+             grow when it needs more"
+                .to_owned(),
+        );
+    }
+    told
 }
 
 /// Learns the tools of `upload` by running its `artifact`, which must be one for this host.

@@ -21,9 +21,23 @@ pub(crate) enum Error {
     /// The path is a directory, or ends in nothing that could be a file's name.
     #[error("`{}` is not the path of a file", shown(&.0.to_string_lossy()))]
     NotFile(PathBuf),
+    /// `-`, which other programs take for stdout.
+    #[error("`-` is not the path of a file")]
+    Stdout,
+    /// A symlink such as `/dev/stdout`, which the system keeps: a rename would take its place.
+    #[error("`{}` is a symlink of the system's, which leads to what a process has open", shown(&.0.to_string_lossy()))]
+    System(PathBuf),
     /// A device, a pipe or a socket is there: a rename would take its place.
     #[error("`{}` is there already and is not a regular file", shown(&.0.to_string_lossy()))]
     Special(PathBuf),
+    /// There is no directory to put the file into.
+    #[error("`{}` is not {}", shown(&.folder.to_string_lossy()), if *.there { "a directory" } else { "there" })]
+    FolderAbsent {
+        /// The directory.
+        folder: PathBuf,
+        /// Whether something else is there.
+        there: bool,
+    },
     /// The output would be a file of the package that it is made from.
     #[error("`{}` is inside the package", shown(&.0.to_string_lossy()))]
     InPackage(PathBuf),
@@ -40,7 +54,10 @@ impl Explain for Error {
         let usage = |path: &Path| Diagnostic::error(Code::Usage, path.to_string_lossy(), self.to_string());
         vec![match self {
             Self::NotFile(path) => usage(path).hint("name a file, such as `out.subako`"),
-            Self::Special(path) | Self::Package(path) => usage(path),
+            Self::Stdout => usage(Path::new("-")).hint(NO_PIPE),
+            Self::System(path) | Self::Special(path) => usage(path).hint(NO_PIPE),
+            Self::FolderAbsent { folder, there: false } => usage(folder).hint("make the directory first"),
+            Self::FolderAbsent { folder, there: true } | Self::Package(folder) => usage(folder),
             Self::InPackage(path) => usage(path)
                 .rule("every other file of a package is an asset: the next build would pack this one")
                 .hint("name a file outside the package"),
@@ -52,9 +69,17 @@ impl Explain for Error {
     }
 }
 
+const NO_PIPE: &str = "a bundle cannot be piped: name a file, such as `out.subako`";
+
+/// Symlinks that lead to symlinks are followed so far, as by Linux.
+const MAX_LINKS: usize = 40;
+
 impl Destination {
     /// Tries whether a file can be at `path`, without making it.
     pub(crate) fn new(path: &Path) -> Result<Self, Error> {
+        if path == Path::new("-") {
+            return Err(Error::Stdout);
+        }
         let folder = match path.parent() {
             Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
             Some(folder) => folder,
@@ -69,11 +94,20 @@ impl Destination {
             Ok(there) if there.is_dir() => return Err(Error::NotFile(path.to_owned())),
             Ok(there) if !there.is_file() => return Err(Error::Special(path.to_owned())),
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            // What is wrong with the folder is found below.
+            Err(error) if is_absent(&error) => {}
             Err(error) => return Err(refused(error)),
         }
-        if !fs::metadata(folder).map_err(refused)?.is_dir() {
-            return Err(refused(io::ErrorKind::NotADirectory.into()));
+        let folder_absent = |there| Error::FolderAbsent { folder: folder.to_owned(), there };
+        match fs::metadata(folder) {
+            Ok(there) if there.is_dir() => {}
+            Ok(_) => return Err(folder_absent(true)),
+            Err(error) if is_absent(&error) => return Err(folder_absent(false)),
+            Err(error) => return Err(refused(error)),
+        }
+        // Where stdout is a regular file, so is `/dev/stdout`.
+        if leads_through_system(path) {
+            return Err(Error::System(path.to_owned()));
         }
         Ok(Self { path: path.to_owned(), folder: folder.to_owned() })
     }
@@ -110,7 +144,8 @@ impl Destination {
             use std::os::unix::fs::PermissionsExt as _;
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
-        let mut beside = builder.tempfile_in(&self.folder)?;
+        // The error names a file that is ours alone to know.
+        let mut beside = builder.tempfile_in(&self.folder).map_err(|error| io::Error::from(error.kind()))?;
         beside.write_all(bytes)?;
         beside.as_file().sync_all()?;
         beside.persist(&self.path).map_err(|error| error.error)?;
@@ -120,6 +155,31 @@ impl Destination {
         }
         Ok(())
     }
+}
+
+/// A path that leads through a file is as absent as any other.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Whether `path` is a symlink that is in, or leads through, a directory where the system keeps
+/// names for devices and for what processes have open.
+fn leads_through_system(path: &Path) -> bool {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let Ok(target) = fs::read_link(&path) else { return false };
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        if folder.canonicalize().is_ok_and(|folder| {
+            folder == Path::new("/dev") || folder == Path::new("/dev/fd") || folder.starts_with("/proc")
+        }) {
+            return true;
+        }
+        path = folder.join(target);
+    }
+    false
 }
 
 #[cfg(test)]
@@ -165,8 +225,62 @@ mod tests {
     fn a_missing_folder_is_told_before_the_work() {
         let folder = tempfile::tempdir().unwrap();
         let error = Destination::new(&folder.path().join("absent/out.subako")).expect_err("no such folder");
-        assert!(matches!(&error, Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound));
-        assert_eq!(error.blame(), Blame::Environment);
+        assert!(matches!(&error, Error::FolderAbsent { there: false, .. }), "{error}");
+        assert_eq!(error.blame(), Blame::Usage);
+        let [told] = &error.diagnostics()[..] else { panic!("{error}") };
+        assert_eq!(told.hint.as_deref(), Some("make the directory first"));
+        assert!(told.message.ends_with("absent` is not there"), "{}", told.message);
+
+        fs::write(folder.path().join("file"), "").unwrap();
+        let error = Destination::new(&folder.path().join("file/out.subako")).expect_err("a file");
+        assert!(matches!(&error, Error::FolderAbsent { there: true, .. }), "{error}");
+    }
+
+    /// Only tried, never written: a mistake here would cost a system's device.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn symlinks_to_what_no_bundle_goes_to_are_refused() {
+        use std::os::fd::AsRawFd as _;
+        use std::os::unix::fs::symlink;
+
+        let folder = tempfile::tempdir().unwrap();
+        let file = File::create(folder.path().join("redirected")).unwrap();
+        let open = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        let link = |name: &str, target: &Path| {
+            let path = folder.path().join(name);
+            symlink(target, &path).unwrap();
+            path
+        };
+        let null = link("null", Path::new("/dev/null"));
+        assert!(matches!(Destination::new(&null), Err(Error::Special(_))));
+        // As `/dev/stdout` is, where stdout goes to a regular file.
+        let stdout = link("stdout", &open);
+        for path in [&open, &stdout, &link("twice", &stdout)] {
+            let error = Destination::new(path).expect_err("it leads to what is open");
+            assert!(matches!(error, Error::System(_)), "{error}");
+            let [told] = &error.diagnostics()[..] else { panic!("{error}") };
+            assert!(told.hint.as_deref().is_some_and(|hint| hint.contains("cannot be piped")), "{told}");
+        }
+        assert!(matches!(Destination::new(Path::new("-")), Err(Error::Stdout)));
+
+        // A symlink to a file, or to nothing, is replaced, and its target stays.
+        for (name, target) in [("file", "redirected"), ("dangling", "absent")] {
+            let path = link(name, Path::new(target));
+            Destination::new(&path).unwrap().write(b"new").unwrap();
+            assert!(path.symlink_metadata().unwrap().is_file());
+        }
+        assert_eq!(fs::read(folder.path().join("redirected")).unwrap(), b"");
+    }
+
+    #[test]
+    fn a_refused_file_is_named_as_it_was_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        let destination = Destination::new(&inner.join("out.subako")).unwrap();
+        fs::remove_dir(&inner).unwrap();
+        let told = destination.write(b"new").expect_err("the folder is gone").to_string();
+        assert!(told.ends_with("out.subako` cannot be written: entity not found"), "{told}");
     }
 
     #[test]

@@ -26,6 +26,8 @@ use std::path::{Path, PathBuf};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place, Refused};
 use subako_manifest::text::{grouped, shown};
 
+use crate::check::is_text;
+
 pub use limits::Limits;
 pub use upload::Upload;
 
@@ -125,7 +127,7 @@ fn not_package(package: &str, bytes: Option<&[u8]>) -> Diagnostic {
             "it is a WebAssembly file: put it as `module.wasm` beside a `subako-package.json` with \
              `abi`, `name` and `description`, and give the directory of both"
         }
-        Some(bytes) if bytes.trim_ascii_start().starts_with(b"(") => {
+        Some(bytes) if is_text(bytes) => {
             "it looks like WebAssembly text: put it as `module.wat` beside a `subako-package.json` with \
              `abi`, `name` and `description`, and give the directory of both"
         }

@@ -6,6 +6,8 @@ pub(crate) mod check;
 pub(crate) mod inspect;
 pub(crate) mod keygen;
 pub(crate) mod paint;
+pub(crate) mod publish;
+pub(crate) mod pull;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]

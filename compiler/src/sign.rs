@@ -145,9 +145,7 @@ impl Explain for Error {
                 .rule("a file with a secret is its owner's alone")
                 .hint(format!("chmod 600 {}", shown(&file(path)))),
             Self::Variable(name) => error(Code::PrivateKeyInvalid, name),
-            Self::Key { name, why } => {
-                error(Code::PrivateKeyInvalid, name).maybe_hint(why.hint(name))
-            }
+            Self::Key { name, why } => error(Code::PrivateKeyInvalid, name).maybe_hint(why.hint(name)),
             Self::PassphraseAbsent(name) => error(Code::PassphraseAbsent, name)
                 .hint("give it with `--passphrase-file FILE` or `--passphrase-env NAME`"),
             Self::PassphraseWrong(name) => error(Code::PassphraseWrong, name),
@@ -156,9 +154,7 @@ impl Explain for Error {
             Self::Program { command, .. } => error(Code::SignerFailed, command),
             Self::Output { command, .. } => error(Code::SignerOutput, command)
                 .rule("the program reads the bytes to sign from stdin and prints the raw signature, no text"),
-            Self::Envelope { name, error: wrong } => {
-                error(wrong.code(), name).at(Place::file(name))
-            }
+            Self::Envelope { name, error: wrong } => error(wrong.code(), name).at(Place::file(name)),
             Self::Absent { key_id, there } => {
                 let diagnostic = error(Code::SignatureAbsent, &key_id.to_string());
                 match there.is_empty() {
@@ -254,8 +250,7 @@ pub fn remove<B: AsRef<[u8]>>(bundle: &OpenBundle<B>, key_id: KeyId) -> Result<V
 }
 
 fn path(key_id: KeyId) -> String {
-    signature_path(&key_id.to_string())
-        .unwrap_or_else(|| format!("{SIGNATURES_DIR}{key_id}.json"))
+    signature_path(&key_id.to_string()).unwrap_or_else(|| format!("{SIGNATURES_DIR}{key_id}.json"))
 }
 
 /// Writes the records, and reads the result as a loader would.

@@ -17,6 +17,10 @@
 ;;     escapes included, into the answer, where the same text means the same again;
 ;;   - our own texts end in a zero byte, so that no length has to be counted by hand.
 ;;
+;; When you change a text: each has a fixed slot in memory, from its own address to the next one's.
+;; A longer text runs into the next slot and is overwritten by it without a word, zero byte included;
+;; move the addresses after it, up to 65536, where the input begins.
+;;
 ;; Memory:   256 …     what we compare with and what we print
 ;;         65536 …     what was read from stdin, growing with the longest line
 (module

@@ -30,10 +30,32 @@ Exit status:
   4  the call crashed
   5  the machine failed (disk, memory)";
 
+/// The command line of `call` alone.
+#[derive(Debug, Parser)]
+struct CallAlone {
+    #[command(flatten)]
+    call: Call,
+}
+
+impl Args {
+    /// Parses the command line. That of `call`, which is made to start fast, is first parsed by
+    /// itself, without setting up the other commands; whatever is wrong with it is told by the
+    /// whole.
+    pub(crate) fn parse_fast() -> Result<Self, clap::Error> {
+        let mut words = env::args_os().skip(1).peekable();
+        if words.peek().is_some_and(|word| word == "call")
+            && let Ok(CallAlone { call }) = CallAlone::try_parse_from(words)
+        {
+            return Ok(Self { command: Command::Call(Box::new(call)) });
+        }
+        Self::try_parse()
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Tools(Tools),
-    Call(Call),
+    Call(Box<Call>),
     Exec(Exec),
     Install(Install),
     Cache(Cache),
@@ -65,7 +87,7 @@ pub(crate) struct Source {
     pub(crate) allow_unsigned: bool,
 }
 
-/// What every command takes.
+/// How a command that loads a bundle talks.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Shared {
     /// How results are printed: for people, or as one JSON object on stdout
@@ -94,7 +116,7 @@ pub(crate) struct Bounds {
     /// The directory behind `/volume/data`; without it, the module has none
     #[arg(long, value_name = "DIR")]
     pub(crate) volume_data: Option<PathBuf>,
-    /// A read-only directory behind `/skills/NAME`; repeatable
+    /// A read-only directory behind `/skills/NAME`; NAME has 1 to 32 of a-z 0-9 -; repeatable
     #[arg(long = "skill", value_name = "NAME=DIR", value_parser = skill)]
     pub(crate) skills: Vec<(String, PathBuf)>,
     /// Keep the fresh directory behind `/volume/tmp`, and say where it is
@@ -129,8 +151,9 @@ fn skill(text: &str) -> Result<(String, PathBuf), String> {
 pub(crate) struct Tools {
     #[command(flatten)]
     pub(crate) source: Source,
-    #[command(flatten)]
-    pub(crate) shared: Shared,
+    /// How results are printed: for people, or as one JSON object on stdout
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) format: Format,
 }
 
 const TOOLS_HELP: &str = "\
@@ -162,6 +185,9 @@ pub(crate) struct Call {
     /// As JSON, also what the model would read
     #[arg(long)]
     pub(crate) render: bool,
+    /// Say on stderr how long each step took
+    #[arg(long)]
+    pub(crate) timings: bool,
     #[command(flatten)]
     pub(crate) bounds: Bounds,
     #[command(flatten)]

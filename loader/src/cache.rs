@@ -14,7 +14,9 @@
 //!
 //! An install is made in `making` and renamed into place when every file of it is on disk, so a
 //! crash at any point leaves a bundle there or not. Two installs of one bundle make the same: the
-//! second to be done finds the first and drops its own.
+//! second to be done finds the first and drops its own. An install holds a shared lock on `making`
+//! and a prune the exclusive one, so that a prune sees no install under way; the lock of a process
+//! that was killed goes with it.
 //!
 //! Nobody but the user and root may write any of this; that is checked when the cache is opened,
 //! and it is the reason why the artifact may run without being hashed again.
@@ -22,9 +24,9 @@
 mod error;
 mod record;
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use subako_manifest::bundle::{INDEX, PACKAGE_DIR, TOOLS};
@@ -108,9 +110,10 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// It is not there, or somebody else may write it.
+    /// Somebody else may write it.
     pub fn open_existing(root: &Path) -> Result<Self, Error> {
-        only_ours(root)?;
+        // Where there is none, nothing is installed; asking for something says so.
+        present(root)?;
         Ok(Self { root: root.to_owned() })
     }
 
@@ -130,13 +133,11 @@ impl Cache {
     pub fn install(&self, bundle: &VerifiedBundle<BundleFile>, pick: &Pick) -> Result<Installed, Error> {
         let record = Record::new(bundle, pick);
         let target = self.bundle_dir(&record.digest);
-        // Bytes that are there already are those of this bundle; the target may be another.
+        let _lock = self.lock(File::lock_shared)?;
+        // What is there may be for another target, or damaged: installing again mends it.
         let there = self.read(&record.digest);
-        if there.as_ref().ok().map(Installed::record) != Some(&record) {
-            let making = tempfile::Builder::new()
-                .prefix("install-")
-                .tempdir_in(self.dir(MAKING))
-                .map_err(|source| Error::Io { path: self.dir(MAKING), source })?;
+        if !there.is_ok_and(|there| there.record == record && there.check().is_ok()) {
+            let making = self.make("install-")?;
             fill(making.path(), bundle, pick, &record)?;
             self.place(making, &target)?;
         }
@@ -148,6 +149,26 @@ impl Cache {
         Ok(Installed { dir: target, record })
     }
 
+    /// A fresh directory in `making`, the user's alone whatever the umask is.
+    fn make(&self, prefix: &str) -> Result<tempfile::TempDir, Error> {
+        tempfile::Builder::new()
+            .prefix(prefix)
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(self.dir(MAKING))
+            .map_err(|source| Error::Io { path: self.dir(MAKING), source })
+    }
+
+    /// Locks the directory of what is under way, until the value is dropped.
+    fn lock(&self, how: fn(&File) -> io::Result<()>) -> Result<File, Error> {
+        let path = self.dir(MAKING);
+        let lock = || {
+            let making = File::open(&path)?;
+            how(&making)?;
+            Ok(making)
+        };
+        lock().map_err(|source| Error::Io { path: path.clone(), source })
+    }
+
     /// Renames a finished install into place. What is there – an install for another target, or
     /// one that has lost a file – is moved away first, whole.
     fn place(&self, making: tempfile::TempDir, target: &Path) -> Result<(), Error> {
@@ -155,8 +176,7 @@ impl Cache {
         match fs::rename(making.path(), target) {
             Ok(()) => drop(making.keep()),
             Err(_) if target.exists() => {
-                let old =
-                    tempfile::Builder::new().prefix("old-").tempdir_in(self.dir(MAKING)).map_err(refused)?;
+                let old = self.make("old-")?;
                 // Another install may have moved it already; then there is nothing to move.
                 let _ = fs::rename(target, old.path().join("bundle"));
                 match fs::rename(making.path(), target) {
@@ -180,8 +200,11 @@ impl Cache {
         match reference {
             Reference::Digest(digest) => self.read(digest),
             Reference::Name(name) => {
-                let path = self.dir(NAMES).join(name);
                 let absent = || Error::NotInstalled { reference: format!("name:{name}") };
+                if !present(&self.dir(NAMES))? {
+                    return Err(absent());
+                }
+                let path = self.dir(NAMES).join(name);
                 let text = match fs::read_to_string(&path) {
                     Ok(text) => text,
                     Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(absent()),
@@ -197,6 +220,9 @@ impl Cache {
 
     fn read(&self, digest: &Digest) -> Result<Installed, Error> {
         let dir = self.bundle_dir(digest);
+        if !present(&self.dir(BUNDLES))? || !present(&dir)? {
+            return Err(Error::NotInstalled { reference: digest.to_string() });
+        }
         let path = dir.join(RECORD);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
@@ -255,6 +281,7 @@ impl Cache {
     ///
     /// The disk refuses.
     pub fn prune(&self, all: bool) -> Result<Vec<Digest>, Error> {
+        let _lock = self.lock(File::lock)?;
         let kept: Vec<String> = match all {
             true => {
                 for name in names_in(&self.dir(NAMES))? {
@@ -271,8 +298,8 @@ impl Cache {
             }
             // Out of sight first: a bundle is there whole or not at all.
             let place = self.dir(BUNDLES).join(&name);
-            let away = self.dir(MAKING).join(format!("pruned-{name}"));
-            fs::rename(&place, &away).map_err(|source| Error::Io { path: place, source })?;
+            let away = self.make("pruned-")?.keep();
+            fs::rename(&place, away.join("bundle")).map_err(|source| Error::Io { path: place, source })?;
             gone.extend(format!("sha256:{name}").parse::<Digest>());
         }
         for name in names_in(&self.dir(MAKING))? {
@@ -337,7 +364,7 @@ impl Installed {
             .read(true)
             .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
             .open(&path)
-            .map_err(|source| Error::Io { path: path.clone(), source })?;
+            .map_err(|source| unreadable(&path, source))?;
         let metadata = file.metadata().map_err(|source| Error::Io { path: path.clone(), source })?;
         if !metadata.is_file() || !is_only_ours(&metadata) {
             return Err(Error::OthersMayWrite { path });
@@ -419,7 +446,16 @@ fn write_beside(making: &Path, path: &Path, bytes: &[u8]) -> Result<(), Error> {
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
-    fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })
+    fs::read(path).map_err(|source| unreadable(path, source))
+}
+
+/// A file that a bundle must have and that cannot be read.
+fn unreadable(path: &Path, source: io::Error) -> Error {
+    let path = path.to_owned();
+    match source.kind() {
+        io::ErrorKind::NotFound => Error::Damaged { path, why: "it is not there".to_owned() },
+        _ => Error::Io { path, source },
+    }
 }
 
 fn sync_dir(path: &Path) -> Result<(), Error> {
@@ -450,6 +486,14 @@ fn names_in(dir: &Path) -> Result<Vec<String>, Error> {
         Ok(names)
     };
     read().map_err(|source| Error::Io { path: dir.to_owned(), source })
+}
+
+/// Whether a directory of the cache is there. If it is, nobody else may write it.
+fn present(dir: &Path) -> Result<bool, Error> {
+    match only_ours(dir) {
+        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(false),
+        checked => checked.map(|()| true),
+    }
 }
 
 fn only_ours(dir: &Path) -> Result<(), Error> {

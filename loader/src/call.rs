@@ -1,7 +1,8 @@
 //! A call from start to end: a module is started, asked, and exits (ABI 1, "A call, from start to
 //! end").
 
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -25,9 +26,10 @@ use crate::instantiate::{self, instantiate};
 use crate::map::MappedModule;
 use crate::message::{Message, fresh_id};
 use crate::outcome::{Cause, Crash, Outcome};
+use crate::timings;
 
 pub use crate::host::preopens::Preopens;
-pub use crate::message::Request;
+pub use crate::message::{Params, Request};
 
 /// What a call is given and how far it may go.
 #[derive(Debug, Clone)]
@@ -44,6 +46,8 @@ pub struct CallSetup {
     pub preopens: Preopens,
     /// Whether stderr is shown as it comes.
     pub show_stderr: bool,
+    /// Ends the call when it is no longer 0: the number of a signal, for the caller.
+    pub interrupt: Arc<AtomicUsize>,
 }
 
 impl CallSetup {
@@ -57,6 +61,7 @@ impl CallSetup {
             write_budget_bytes: limits::WRITE_BUDGET_BYTES,
             preopens: Preopens::default(),
             show_stderr: false,
+            interrupt: Arc::default(),
         }
     }
 }
@@ -85,6 +90,9 @@ pub enum Error {
     /// The module cannot be instantiated.
     #[error(transparent)]
     Instantiate(#[from] instantiate::Error),
+    /// The caller asked for the end of the call.
+    #[error("the call is interrupted")]
+    Interrupted,
     /// The machine has no randomness for the id of a request.
     #[error("the machine gives no random numbers")]
     NoRandomness,
@@ -100,7 +108,8 @@ impl Explain for Error {
                 Code::PreopenAbsent,
                 error.guest.clone(),
                 format!("{error}: {}", error.source),
-            ),
+            )
+            .hint("make the directory first, or name another"),
             Self::Instantiate(instantiate::Error::MemoryMinimum { .. }) => Diagnostic::error(
                 Code::MemoryMinimum,
                 "memory",
@@ -109,6 +118,7 @@ impl Explain for Error {
             .rule("a module's memory is bounded (docs/host.md, \"Limits\")")
             .hint("give the call more with `--memory`, or build the module with a smaller initial memory"),
             Self::Instantiate(error) => Diagnostic::error(Code::Instantiate, "module", error.to_string()),
+            Self::Interrupted => Diagnostic::error(Code::Interrupted, "call", self.to_string()),
             Self::NoRandomness => Diagnostic::error(Code::CallThread, "random", self.to_string()),
             Self::Thread(source) => {
                 Diagnostic::error(Code::CallThread, "thread", format!("{self}: {source}"))
@@ -118,7 +128,7 @@ impl Explain for Error {
     }
 }
 
-/// Calls a tool.
+/// Calls a tool. The arguments, an object, reach it as they are.
 ///
 /// # Errors
 ///
@@ -127,11 +137,9 @@ pub fn call_tool(
     module: &MappedModule,
     setup: &CallSetup,
     tool: &str,
-    arguments: Map<String, Value>,
+    arguments: Box<RawValue>,
 ) -> Result<Outcome, Error> {
-    let mut params = Map::new();
-    params.insert("name".to_owned(), tool.into());
-    params.insert("arguments".to_owned(), arguments.into());
+    let params = Params::default().with_text("name", tool).with("arguments", arguments);
     let mut request = Some(Request { method: "tools/call", params });
     let next = Box::new(move |_: &[Box<RawValue>]| request.take());
     let Conversation { mut results, crash, stderr_tail } = converse(module, setup, next)?;
@@ -173,17 +181,18 @@ pub fn run(
 ) -> Result<(Option<Cause>, String), Error> {
     let deadline = Arc::new(Deadline::starting_now(setup.time));
     let exchange = Arc::new(Mutex::new(Exchange::begin(client, Arc::clone(&deadline))));
-    let stderr = Arc::new(Mutex::new(StderrTail::new(setup.show_stderr)));
+    let stderr = Arc::new(Mutex::new(StderrTail::default()));
 
     let mut wasi = WasiCtxBuilder::new();
     // Files are read and written on the module's own thread: no pool of threads is started. A
     // preopen takes this as it is when the preopen is added.
     wasi.allow_blocking_current_thread(true);
-    let opened = setup.preopens.open(&mut wasi)?;
+    // Kept by this thread, which always comes back: a module's may hang.
+    let _opened = setup.preopens.open(&mut wasi)?;
     wasi.arg(&setup.package)
         .stdin(Stdin(Arc::clone(&exchange)))
         .stdout(Stdout(Arc::clone(&exchange)))
-        .stderr(Stderr(Arc::clone(&stderr)));
+        .stderr(Stderr { tail: Arc::clone(&stderr), live: setup.show_stderr });
     let host = CallHost {
         wasi: wasi.build_p1(),
         memory: MemoryLimit::new(setup.memory_bytes),
@@ -193,36 +202,41 @@ pub fn run(
         stderr: Arc::clone(&stderr),
     };
 
-    let (sender, receiver) = mpsc::channel();
-    thread::Builder::new()
+    timings::mark("host");
+    let module_thread = thread::Builder::new()
         .name("module".to_owned())
         // The module's own stack, and room for the host's frames above it.
         .stack_size(crate::engine::WASM_STACK_BYTES + 2 * limits::MIB as usize)
         .spawn({
             let (module, deadline) = (module.clone(), Arc::clone(&deadline));
             move || {
+                let _over = Over(deadline);
+                timings::mark("thread");
                 let ended = start_to_exit(&module, host, &exchange);
-                drop(opened);
-                // A caller that gave up is not there to be told.
-                let _ = sender.send(ended);
-                deadline.over();
+                timings::mark("run");
+                ended
             }
         })
         .map_err(Error::Thread)?;
 
-    if deadline.wait() == Waited::Passed {
+    let waited = deadline.wait(&setup.interrupt);
+    if waited != Waited::Over {
         module.engine().increment_epoch();
-        if !deadline.wait_over(GRACE) {
-            // The module's thread hangs in a host call that nothing interrupts, such as the read
-            // of a FIFO that somebody has put into the volume. It is left behind.
-            return Ok((Some(deadline.cause()), locked(&stderr).text()));
+        // A module's thread that hangs in a host call that nothing interrupts, such as the read of
+        // a FIFO that somebody has put into the volume, is left behind.
+        let came_back = deadline.wait_over(GRACE);
+        match waited {
+            Waited::Interrupted => return Err(Error::Interrupted),
+            _ if came_back => {}
+            _ => return Ok((Some(deadline.cause()), locked(&stderr).text())),
         }
     }
-    let cause = match receiver.recv() {
+    // Nothing of the call is left when it is told how it ended.
+    let cause = match module_thread.join() {
         Ok(Ok(())) => None,
         Ok(Err(Broken::Crash(cause))) => Some(cause),
         Ok(Err(Broken::Refused(error))) => return Err(error.into()),
-        Err(gone) => return Err(Error::Thread(std::io::Error::other(gone))),
+        Err(_panic) => return Err(Error::Thread(std::io::Error::other("it panicked"))),
     };
     let stderr_tail = locked(&stderr).text();
     Ok((cause, stderr_tail))
@@ -232,6 +246,15 @@ pub fn run(
 /// call, or when its host call ends.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// Ends the wait for the module's thread, also when that thread panics.
+struct Over(Arc<Deadline>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.over();
+    }
+}
+
 enum Broken {
     Crash(Cause),
     Refused(instantiate::Error),
@@ -240,7 +263,9 @@ enum Broken {
 fn start_to_exit(module: &MappedModule, host: CallHost, exchange: &Mutex<Exchange>) -> Result<(), Broken> {
     let (ended, host) = match instantiate(module, host) {
         Ok(mut instance) => (instance.start(), Box::new(instance.store.into_data())),
-        Err((instantiate::Error::Engine(error), host)) if is_the_modules_doing(&error) => (Err(error), host),
+        Err((instantiate::Error::Engine(error), host)) if instantiate::is_the_modules_doing(&error) => {
+            (Err(error), host)
+        }
         Err((error, _)) => return Err(Broken::Refused(error)),
     };
     let judged = match ended {
@@ -261,11 +286,6 @@ fn start_to_exit(module: &MappedModule, host: CallHost, exchange: &Mutex<Exchang
             false => Broken::Crash(cause),
         }
     })
-}
-
-/// Whether an error of instantiation came out of the module's own start section.
-fn is_the_modules_doing(error: &wasmtime::Error) -> bool {
-    error.is::<I32Exit>() || error.is::<Cause>() || error.is::<wasmtime::Trap>()
 }
 
 /// The cause behind what ended a module's code.

@@ -9,14 +9,20 @@ mod program;
 mod tools;
 mod trust;
 
+use std::ffi::c_int;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
 use serde_json::json;
-use subako_loader::call::{CallSetup, Preopens};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::low_level::emulate_default_handler;
+use subako_loader::call::{CallSetup, Error as CallError, Preopens};
 use subako_manifest::diagnostic::{Blame, Code, Diagnostic, Explain, blame};
 use subako_manifest::text::shown;
 use tempfile::TempDir;
@@ -30,10 +36,12 @@ const ANSWERED_IS_ERROR: u8 = 1;
 const CRASHED: u8 = 4;
 
 /// Runs a command to its end and gives the program's exit status.
-pub(crate) fn run(args: &Args) -> ExitCode {
+///
+/// `started` is when the program was, in nanoseconds of the monotonic clock.
+pub(crate) fn run(args: &Args, started: i128) -> ExitCode {
     let (ended, format) = match &args.command {
-        Command::Tools(tools) => (tools::run(tools), tools.shared.format),
-        Command::Call(call) => (call::run(call), call.shared.format),
+        Command::Tools(tools) => (tools::run(tools), tools.format),
+        Command::Call(call) => (call::timed(call, started), call.shared.format),
         Command::Exec(exec) => (exec::run(exec), Format::Text),
         Command::Install(install) => (install::run(install), install.shared.format),
         Command::Cache(cache) => (cache::run(cache), cache.format),
@@ -42,6 +50,11 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Ok(status) => status,
         Err(Stop::Refused(diagnostics)) => refuse(&diagnostics, format),
         Err(Stop::Stdout(error)) => unprinted(&error),
+        Err(Stop::Signal(signal)) => {
+            // By the signal, as if it had not been caught; the status is for a system without.
+            let _ = emulate_default_handler(signal);
+            u8::try_from(128 + signal).unwrap_or(u8::MAX)
+        }
     };
     ExitCode::from(status)
 }
@@ -52,6 +65,8 @@ enum Stop {
     Refused(Vec<Diagnostic>),
     /// Its result could not be printed.
     Stdout(io::Error),
+    /// A signal ended it.
+    Signal(c_int),
 }
 
 impl<E: Explain> From<E> for Stop {
@@ -63,6 +78,16 @@ impl<E: Explain> From<E> for Stop {
 impl Stop {
     fn one(diagnostic: Diagnostic) -> Self {
         Self::Refused(vec![diagnostic])
+    }
+
+    /// Why a call could not be made.
+    fn of_call(error: &CallError, interrupt: &AtomicUsize) -> Self {
+        match error {
+            CallError::Interrupted => {
+                Self::Signal(c_int::try_from(interrupt.load(Ordering::Relaxed)).unwrap_or(SIGTERM))
+            }
+            error => Self::Refused(error.diagnostics()),
+        }
     }
 }
 
@@ -89,11 +114,7 @@ fn refuse(diagnostics: &[Diagnostic], format: Format) -> u8 {
     blame.exit_code()
 }
 
-/// A reader who has seen enough is no fault.
 fn unprinted(error: &io::Error) -> u8 {
-    if error.kind() == io::ErrorKind::BrokenPipe {
-        return ANSWERED;
-    }
     say(&Diagnostic::error(Code::Io, "stdout", format!("`stdout` cannot be written: {error}")).to_string());
     Blame::Environment.exit_code()
 }
@@ -105,7 +126,11 @@ fn say(line: &str) {
 
 fn print(text: &str) -> Result<(), Stop> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(Stop::Stdout)
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        // A reader who has seen enough is no fault, and the status is what it would have been.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        printed => printed.map_err(Stop::Stdout),
+    }
 }
 
 fn print_json(value: &impl Serialize) -> Result<(), Stop> {
@@ -123,13 +148,48 @@ fn read_file(path: &Path, absent: Code) -> Result<Vec<u8>, Stop> {
 fn unreadable(path: &Path, absent: Code) -> impl Fn(io::Error) -> Stop {
     move |error| {
         let name = path.display().to_string();
-        let code = if error.kind() == io::ErrorKind::NotFound { absent } else { Code::Io };
+        let code = match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory => absent,
+            _ => Code::Io,
+        };
         let message = match error.kind() {
             io::ErrorKind::NotFound => format!("`{}` is not there", shown(&name)),
+            io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory => {
+                format!("`{}` is not a regular file", shown(&name))
+            }
             _ => format!("`{}` cannot be read: {error}", shown(&name)),
         };
         Stop::one(Diagnostic::error(code, name, message))
     }
+}
+
+/// The signals that end a call: it is ended in order, so that nothing it made is left, and then
+/// the program ends by the signal, as its parent expects.
+const ENDING: [c_int; 3] = [SIGHUP, SIGINT, SIGTERM];
+
+/// The number of the signal that came, if one did.
+fn interrupt() -> Result<Arc<AtomicUsize>, Stop> {
+    let came = Arc::new(AtomicUsize::new(0));
+    for signal in ENDING {
+        let number = usize::try_from(signal).unwrap_or(1);
+        flag::register_usize(signal, Arc::clone(&came), number).map_err(|error| {
+            Stop::one(Diagnostic::error(
+                Code::Io,
+                "signal",
+                format!("`signal` {signal} cannot be caught: {error}"),
+            ))
+        })?;
+    }
+    Ok(came)
+}
+
+/// A fresh directory that only this user can enter: what a module writes is its caller's.
+fn made_for_us(prefix: &str) -> tempfile::Builder<'_, '_> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder
 }
 
 /// What a call is given, and the directory that was made for it.
@@ -139,10 +199,17 @@ struct Prepared {
 }
 
 fn prepare(program: &Program, bounds: &Bounds) -> Result<Prepared, Stop> {
+    for (at, (name, _)) in bounds.skills.iter().enumerate() {
+        if bounds.skills[..at].iter().any(|(other, _)| other == name) {
+            let message = format!("skill `{name}` is given twice");
+            return Err(Stop::one(Diagnostic::error(Code::Usage, name, message)));
+        }
+    }
     let (volume_tmp, volume) = match &bounds.volume_tmp {
-        Some(dir) => (dir.clone(), None),
+        Some(dir) => (Some(dir.clone()), None),
+        None if !bounds.keep_volume && !program.module.reaches_files() => (None, None),
         None => {
-            let volume = tempfile::Builder::new().prefix("subako-volume-").tempdir().map_err(|error| {
+            let volume = made_for_us("subako-volume-").tempdir().map_err(|error| {
                 let place = std::env::temp_dir().display().to_string();
                 let message = format!("`{place}` has no room for a volume: {error}");
                 Stop::one(Diagnostic::error(Code::Io, place, message))
@@ -150,9 +217,9 @@ fn prepare(program: &Program, bounds: &Bounds) -> Result<Prepared, Stop> {
             let path = volume.path().to_owned();
             if bounds.keep_volume {
                 say(&format!("kept: /volume/tmp is {}", volume.keep().display()));
-                (path, None)
+                (Some(path), None)
             } else {
-                (path, Some(volume))
+                (Some(path), Some(volume))
             }
         }
     };
@@ -162,12 +229,13 @@ fn prepare(program: &Program, bounds: &Bounds) -> Result<Prepared, Stop> {
         memory_bytes: bounds.memory.bytes(),
         write_budget_bytes: bounds.write_budget.bytes(),
         preopens: Preopens {
-            volume_tmp: Some(volume_tmp),
+            volume_tmp,
             volume_data: bounds.volume_data.clone(),
             package: program.assets.as_ref().map(|assets| assets.path().to_owned()),
             skills: bounds.skills.clone(),
         },
         show_stderr: bounds.stderr,
+        interrupt: interrupt()?,
     };
     Ok(Prepared { setup, _volume: volume })
 }

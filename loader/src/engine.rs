@@ -4,6 +4,8 @@
 //! made, so a setting that is left to a default is left to the same default in both programs. The
 //! compiler adds two things that the artifact itself records: the target and its CPU level.
 
+use std::num::NonZeroUsize;
+
 use subako_manifest::digest::Digest;
 use subako_manifest::index::{ARTIFACT_FORMAT, ENGINE_NAME, ENGINE_VERSION};
 use subako_manifest::limits::MIB;
@@ -12,6 +14,9 @@ use wasmtime::{Collector, Config, ModuleVersionStrategy};
 
 /// Bytes of stack that a module's own calls may use.
 pub const WASM_STACK_BYTES: usize = MIB as usize;
+
+/// Functions of a trap's backtrace that are told, the innermost ones.
+pub const MAX_FRAMES: usize = 20;
 
 /// The engine's settings in words: what [`compatibility`] is the digest of. Changing a setting
 /// below means changing this text and raising [`ARTIFACT_FORMAT`].
@@ -71,7 +76,7 @@ pub fn config(target: &Target) -> Config {
     config.epoch_interruption(true).consume_fuel(false);
     config.max_wasm_stack(WASM_STACK_BYTES);
     // A trap is told by function names; the offsets in between would double an artifact's size.
-    config.generate_address_map(false);
+    config.generate_address_map(false).wasm_backtrace_max_frames(NonZeroUsize::new(MAX_FRAMES));
     config
 }
 

@@ -1,11 +1,15 @@
 //! A fresh store and a fresh instance for each call: nothing is carried over.
 
 use subako_manifest::abi::{HTTP_MODULE, MEMORY_EXPORT, START_EXPORT, WASI_MODULE};
+use subako_manifest::limits;
 use subako_manifest::text::{grouped, shown};
 use wasmtime::{ExternType, Linker, Store, TypedFunc, UpdateDeadline};
+use wasmtime_wasi::I32Exit;
 
 use crate::host::{CallHost, http, wasi};
 use crate::map::MappedModule;
+use crate::outcome::Cause;
+use crate::timings;
 
 /// A module that is ready to start.
 pub struct Instance {
@@ -37,6 +41,16 @@ pub enum Error {
         /// Bytes allowed.
         limit: u64,
     },
+    /// One of its tables is larger at its start than a table may ever be.
+    #[error(
+        "a table starts with {} elements, at most {} are allowed",
+        grouped(*.minimum),
+        grouped(limits::MAX_TABLE_ELEMENTS)
+    )]
+    TableMinimum {
+        /// Elements of the table at its start.
+        minimum: u64,
+    },
     /// It imports something that the host does not have; `check` refuses such a module.
     #[error("`{}.{}` is not provided", shown(.module), shown(.field))]
     Import {
@@ -64,6 +78,10 @@ pub fn instantiate(module: &MappedModule, host: CallHost) -> Result<Instance, (E
         Some(cause) => Err(cause.into()),
         None => Ok(UpdateDeadline::Continue(1)),
     });
+    // The epoch moves once, when the deadline passes: before this store was made, it moves no more.
+    if let Some(cause) = store.data().deadline.passed() {
+        return Err((Error::Engine(cause.into()), Box::new(store.into_data())));
+    }
     match link_and_instantiate(module, &mut store) {
         Ok(start) => Ok(Instance { store, start }),
         Err(error) => Err((error, Box::new(store.into_data()))),
@@ -97,8 +115,21 @@ fn link_and_instantiate(
             });
         }
     }
-    let instance = linker.instantiate(&mut *store, module.module())?;
+    timings::mark("link");
+    let instance = linker.instantiate(&mut *store, module.module()).map_err(|error| {
+        // A start section that grows a table gets an answer, and goes on or traps.
+        match store.data().memory.refused_table() {
+            Some(minimum) if !is_the_modules_doing(&error) => Error::TableMinimum { minimum },
+            _ => Error::Engine(error),
+        }
+    })?;
+    timings::mark("instantiate");
     Ok(instance.get_typed_func(&mut *store, START_EXPORT)?)
+}
+
+/// Whether an error of instantiation came out of the module's own start section.
+pub(crate) fn is_the_modules_doing(error: &wasmtime::Error) -> bool {
+    error.is::<I32Exit>() || error.is::<Cause>() || error.is::<wasmtime::Trap>()
 }
 
 #[cfg(test)]

@@ -18,4 +18,5 @@ pub mod package_files;
 pub mod pick;
 pub mod relay;
 pub mod render;
+pub mod timings;
 pub mod verify;

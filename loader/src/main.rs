@@ -5,11 +5,12 @@ mod commands;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use subako_loader::timings;
 
 fn main() -> ExitCode {
-    match args::Args::try_parse() {
-        Ok(args) => commands::run(&args),
+    let started = timings::now();
+    match args::Args::parse_fast() {
+        Ok(args) => commands::run(&args, started),
         Err(told) => {
             // Help or a fault of usage; whoever closed the pipe does not want to read it.
             let _ = told.print();

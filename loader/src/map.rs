@@ -16,11 +16,13 @@ use std::sync::Arc;
 
 use memmap2::{Mmap, MmapMut, MmapOptions};
 use rustix::mm::{MprotectFlags, mprotect};
+use subako_manifest::abi::HTTP_MODULE;
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
 use subako_manifest::target::Target;
 use wasmtime::{Config, CustomCodeMemory, Engine, Module};
 
 use crate::engine;
+use crate::timings;
 use crate::verify::{Image, VerifiedArtifact};
 
 /// A module whose native code is in memory, ready to be instantiated any number of times.
@@ -34,6 +36,16 @@ impl MappedModule {
     #[must_use]
     pub fn engine(&self) -> &Engine {
         self.module.engine()
+    }
+
+    /// Whether the module can reach a file: it imports a function that finds one. For one that does
+    /// not, no directory needs to be made.
+    #[must_use]
+    pub fn reaches_files(&self) -> bool {
+        self.module.imports().any(|import| {
+            let finds = ["path_", "fd_prestat_", "fd_readdir"];
+            import.module() == HTTP_MODULE || finds.iter().any(|prefix| import.name().starts_with(prefix))
+        })
     }
 
     /// The engine's own view of the module.
@@ -84,7 +96,9 @@ pub fn map(artifact: VerifiedArtifact) -> Result<MappedModule, Error> {
     let VerifiedArtifact { image, target } = artifact;
     let mut config = engine::config(&target);
     let start = |config: &Config| {
-        Engine::new(config).map_err(|source| Error::Engine { target: target.clone(), source })
+        let engine = Engine::new(config).map_err(|source| Error::Engine { target: target.clone(), source });
+        timings::mark("engine");
+        engine
     };
     // SAFETY: in each case the engine trusts the bytes to be what its own compiler made. They are:
     // a `VerifiedArtifact` exists only for bytes that its maker vouches for (`built_here`) or
@@ -154,7 +168,7 @@ impl Memory {
     ///
     /// The part does not begin at a page of this machine, or the system refuses.
     pub(crate) fn of_file(file: &File, range: Range<usize>) -> io::Result<Self> {
-        if range.start % rustix::param::page_size() != 0 {
+        if !range.start.is_multiple_of(rustix::param::page_size()) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         // SAFETY: as for `file`: the one caller, `BundleFile`, asks that nobody but this user and

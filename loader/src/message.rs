@@ -1,40 +1,78 @@
 //! JSON-RPC 2.0 lines: the requests that go to a module, and what may come back (ABI 1, "The
 //! protocol").
 
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 use subako_manifest::abi::PROTOCOL_VERSION;
 
 /// A request before it has an id.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct Request {
     /// `tools/call`, `tools/list`, `server/discover`.
     pub method: &'static str,
     /// The parameters but `_meta`, which every request gets here.
-    pub params: Map<String, Value>,
+    pub params: Params,
+}
+
+/// The parameters of a request, as JSON that is sent as it is.
+#[derive(Debug, Default)]
+pub struct Params(Vec<(&'static str, Box<RawValue>)>);
+
+impl Params {
+    /// With one more parameter.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: Box<RawValue>) -> Self {
+        self.0.push((name, value));
+        self
+    }
+
+    /// With one more parameter that is text.
+    #[must_use]
+    pub fn with_text(self, name: &'static str, text: &str) -> Self {
+        let value = to_raw_value(text).expect("text is JSON");
+        self.with(name, value)
+    }
+}
+
+impl Serialize for Params {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
 }
 
 impl Request {
     /// The request as one line of compact JSON, its newline included.
+    ///
+    /// # Panics
+    ///
+    /// Never: text and JSON are JSON.
     #[must_use]
-    pub fn line(&self, id: &str) -> Vec<u8> {
-        let mut params = self.params.clone();
-        params.insert(
-            "_meta".to_owned(),
-            json!({
-                "io.modelcontextprotocol/protocolVersion": PROTOCOL_VERSION,
-                "io.modelcontextprotocol/clientInfo": {
-                    "name": env!("CARGO_PKG_NAME"),
-                    "version": env!("CARGO_PKG_VERSION"),
-                },
-                "io.modelcontextprotocol/clientCapabilities": {},
-            }),
-        );
-        let message = json!({ "jsonrpc": "2.0", "id": id, "method": self.method, "params": params });
-        let mut line = message.to_string().into_bytes();
-        line.push(b'\n');
-        line
+    pub fn line(self, id: &str) -> Vec<u8> {
+        #[derive(Serialize)]
+        struct Line<'a> {
+            jsonrpc: &'static str,
+            id: &'a str,
+            method: &'static str,
+            params: Params,
+        }
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": PROTOCOL_VERSION,
+            "io.modelcontextprotocol/clientInfo": {
+                "name": env!("CARGO_PKG_NAME"),
+                "version": env!("CARGO_PKG_VERSION"),
+            },
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let meta = to_raw_value(&meta).expect("a value is JSON");
+        let params = self.params.with("_meta", meta);
+        let line = Line { jsonrpc: "2.0", id, method: self.method, params };
+        let mut bytes = serde_json::to_vec(&line).expect("text and JSON are JSON");
+        // Raw JSON may be spread over lines. A line end inside a string is escaped, so every one
+        // that is left is space.
+        bytes.retain(|byte| !matches!(byte, b'\n' | b'\r'));
+        bytes.push(b'\n');
+        bytes
     }
 }
 
@@ -145,11 +183,14 @@ mod tests {
 
     #[test]
     fn a_request_is_one_line_with_meta() {
-        let params = serde_json::from_str(r#"{"name":"greet","arguments":{"name":"Ada"}}"#).unwrap();
+        let arguments = "{ \"name\":\r\n\"Ada\", \"n\": 1.0e999 }";
+        let arguments = RawValue::from_string(arguments.to_owned()).unwrap();
+        let params = Params::default().with_text("name", "greet").with("arguments", arguments);
         let line = Request { method: "tools/call", params }.line("call-1");
         let text = String::from_utf8(line).unwrap();
         assert!(text.ends_with("}\n") && text.trim_end().lines().count() == 1);
-        let message: Value = serde_json::from_str(&text).unwrap();
+        assert!(text.contains(r#""arguments":{ "name":"Ada", "n": 1.0e999 }"#), "as given: {text}");
+        let message: Value = serde_json::from_str(&text.replace("1.0e999", "1")).unwrap();
         assert_eq!(message["jsonrpc"], "2.0");
         assert_eq!(message["id"], "call-1");
         assert_eq!(message["params"]["arguments"]["name"], "Ada");

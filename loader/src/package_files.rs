@@ -40,12 +40,15 @@ impl Explain for Error {
     }
 }
 
+/// An asset: its path below `/package`, and its bytes.
+pub type Asset<'a> = (&'a str, Cow<'a, [u8]>);
+
 /// The assets of a bundle, each a path below `/package` and its bytes, compared with the index.
 ///
 /// # Errors
 ///
 /// An asset is not what the index says.
-pub fn assets<B: AsRef<[u8]>>(bundle: &VerifiedBundle<B>) -> Result<Vec<(&str, Cow<'_, [u8]>)>, Error> {
+pub fn assets<B: AsRef<[u8]>>(bundle: &VerifiedBundle<B>) -> Result<Vec<Asset<'_>>, Error> {
     let assets = bundle.index().entries.iter().filter(|entry| entry.role == Role::Asset);
     assets
         .map(|asset| {

@@ -1,11 +1,13 @@
 //! The client of `exec`: lines from one side, lines to the other, as they are.
 
-use std::io::{BufRead, Write};
+use std::io::{self, BufRead, Write};
+use std::sync::{Arc, Mutex};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::host::exchange::{Client, Line};
+use crate::host::locked;
 use crate::message::Message;
 use crate::outcome::Cause;
 
@@ -14,23 +16,34 @@ use crate::outcome::Cause;
 pub struct Relay<R, W> {
     from: R,
     to: W,
+    unpassed: Arc<Mutex<Option<io::Error>>>,
 }
 
 impl<R: BufRead + Send, W: Write + Send> Relay<R, W> {
-    /// A relay of lines `from` somebody, and of the module's lines `to` somebody.
-    pub fn new(from: R, to: W) -> Self {
-        Self { from, to }
+    /// A relay of lines `from` somebody, and of the module's lines `to` somebody. The first line
+    /// that could not be passed on ends the conversation, and leaves its error in `unpassed`.
+    pub fn new(from: R, to: W, unpassed: Arc<Mutex<Option<io::Error>>>) -> Self {
+        Self { from, to, unpassed }
     }
 
     fn pass(&mut self, line: &[u8]) {
-        // A reader that is gone is found out by the next line it does not send.
-        let _ =
-            self.to.write_all(line).and_then(|()| self.to.write_all(b"\n")).and_then(|()| self.to.flush());
+        let mut unpassed = locked(&self.unpassed);
+        if unpassed.is_none() {
+            let mut write = || {
+                self.to.write_all(line)?;
+                self.to.write_all(b"\n")?;
+                self.to.flush()
+            };
+            *unpassed = write().err();
+        }
     }
 }
 
 impl<R: BufRead + Send, W: Write + Send> Client for Relay<R, W> {
     fn next(&mut self) -> Option<Line> {
+        if locked(&self.unpassed).is_some() {
+            return None;
+        }
         let mut bytes = Vec::new();
         // What cannot be read any more has ended.
         if self.from.read_until(b'\n', &mut bytes).unwrap_or(0) == 0 {
@@ -83,11 +96,22 @@ mod tests {
 
     #[test]
     fn lines_pass_as_they_are() {
-        let mut relay = Relay::new(&b"one\ntwo"[..], Vec::new());
+        let mut relay = Relay::new(&b"one\ntwo"[..], Vec::new(), Arc::default());
         assert_eq!(relay.next().unwrap().bytes, b"one\n");
         assert_eq!(relay.next().unwrap().bytes, b"two\n");
         assert!(relay.next().is_none());
         relay.notified(b"three");
         assert_eq!(relay.to, b"three\n");
+    }
+
+    #[test]
+    fn a_line_that_is_not_taken_ends_the_conversation() {
+        let unpassed = Arc::default();
+        let mut full = [0; 4];
+        let mut relay = Relay::new(&b"one\ntwo\n"[..], &mut full[..], Arc::clone(&unpassed));
+        assert!(relay.next().is_some());
+        relay.notified(b"longer than that");
+        assert!(relay.next().is_none());
+        assert!(locked(&unpassed).is_some());
     }
 }

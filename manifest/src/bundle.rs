@@ -22,7 +22,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::archive::{self, Archive, ArchiveEntry, Method};
+use crate::archive::{self, Archive, ArchiveEntry, Method, Strictness};
 use crate::digest::Digest;
 use crate::index::{Entry, Index, Role};
 use crate::limits::MIB;
@@ -86,10 +86,22 @@ impl<B: AsRef<[u8]>> OpenBundle<B> {
     ///
     /// # Errors
     ///
-    /// The first fault: of the zip, of the index, of an entry in the order of the file.
+    /// [`Error::IndexAbsent`] for a zip that is no bundle at all, else the first fault: of the zip,
+    /// of the index, of an entry in the order of the file.
     pub fn open(bytes: B) -> Result<Self, Error> {
         let file = bytes.as_ref();
-        let archive = Archive::read(file)?;
+        let archive = Archive::read(file).map_err(|error| {
+            // Of a zip that is no bundle at all, nothing else is worth saying.
+            match Archive::survey(file, Strictness::Upload) {
+                Ok((zip, faults)) if faults.is_empty() && !zip.entries().iter().any(is_index) => {
+                    Error::IndexAbsent
+                }
+                _ => error.into(),
+            }
+        })?;
+        if !archive.entries().iter().any(is_index) {
+            return Err(Error::IndexAbsent);
+        }
         let paths = layout::check(file, archive.entries())?;
 
         let index_entry = paths
@@ -286,6 +298,10 @@ fn key_id(path: &str) -> Option<&str> {
 fn is_key_id(id: &str) -> bool {
     let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     (1..=128).contains(&id.len()) && !id.starts_with('.') && id.bytes().all(letter)
+}
+
+fn is_index(entry: &ArchiveEntry<'_>) -> bool {
+    entry.name == INDEX.as_bytes()
 }
 
 fn agree(file: &[u8], path: &str, entry: &ArchiveEntry<'_>, named: &Entry) -> Result<(), Error> {

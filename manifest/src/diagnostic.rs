@@ -54,7 +54,8 @@ pub struct Place {
     /// The file, as the user knows it: a path as given, or an entry of a package.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Bytes from the start of the file.
+    /// Bytes from the start of the file; for a module as text, from the start of the module that
+    /// it is assembled to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// Line of a text file, from 1.
@@ -97,13 +98,20 @@ impl fmt::Display for Place {
             parts.push(part);
         }
         if let Some(offset) = self.offset {
-            parts.push(format!("offset {offset:#x}"));
+            let assembled = self.file.as_deref().is_some_and(is_text) && self.line.is_none();
+            let of = if assembled { " of the assembled module" } else { "" };
+            parts.push(format!("offset {offset:#x}{of}"));
         }
         if let Some(function) = &self.function {
             parts.push(format!("in {}", crate::text::shown(function)));
         }
         f.write_str(&parts.join(", "))
     }
+}
+
+/// Whether a file is WebAssembly text, in which no byte is where a module's is.
+fn is_text(file: &str) -> bool {
+    file.ends_with(".wat")
 }
 
 /// One fault, or one warning.
@@ -258,5 +266,22 @@ impl Explain for Refused {
 impl From<Diagnostic> for Refused {
     fn from(diagnostic: Diagnostic) -> Self {
         Self(vec![diagnostic])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offset_says_what_it_is_in() {
+        for (file, drawn) in [
+            ("greet/module.wasm", "greet/module.wasm, offset 0x1a7"),
+            ("greet/module.wat", "greet/module.wat, offset 0x1a7 of the assembled module"),
+        ] {
+            assert_eq!(Place::file(file).at(0x1a7).to_string(), drawn);
+        }
+        let line = Place { line: Some(3), column: Some(7), ..Place::file("greet/module.wat") };
+        assert_eq!(line.to_string(), "greet/module.wat:3:7");
     }
 }

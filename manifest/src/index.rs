@@ -167,6 +167,9 @@ pub enum IndexError {
     },
 }
 
+const BUILD_AGAIN: &str =
+    "get the bundle again from where it was built, or build it again with `subakoc build`";
+
 impl Explain for IndexError {
     fn diagnostics(&self) -> Vec<Diagnostic> {
         let whole = "bundle.json".to_owned();
@@ -189,12 +192,12 @@ impl Explain for IndexError {
         vec![match self {
             Self::Json { line, column, .. } => {
                 let place = Place { line: Some(*line), column: Some(*column), ..Place::file(whole) };
-                diagnostic.at(place)
+                diagnostic.at(place).hint(BUILD_AGAIN)
             }
             Self::Format { found } if *found > u64::from(BUNDLE_FORMAT) => diagnostic
                 .at(Place::file(whole))
                 .hint(format!("use a version of this program that reads format {found}")),
-            _ => diagnostic.at(Place::file(whole)),
+            _ => diagnostic.at(Place::file(whole)).hint(BUILD_AGAIN),
         }]
     }
 }

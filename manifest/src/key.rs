@@ -83,7 +83,7 @@ impl fmt::Display for Algorithm {
 #[derive(Clone)]
 pub struct PublicKey {
     spki: Vec<u8>,
-    point: Point,
+    point: Box<Point>,
 }
 
 #[derive(Clone)]
@@ -175,7 +175,7 @@ impl PublicKey {
         } else {
             return Err(NotPublicKey::Kind);
         };
-        Ok(Self { spki, point })
+        Ok(Self { spki, point: Box::new(point) })
     }
 
     /// The key of the 32 bytes of RFC 8032.
@@ -205,7 +205,7 @@ impl PublicKey {
     /// What it signs by.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
-        match self.point {
+        match *self.point {
             Point::Ed25519(_) => Algorithm::Ed25519,
             Point::P256(_) => Algorithm::P256,
         }
@@ -237,15 +237,14 @@ impl PublicKey {
     ///
     /// [`WrongSignature`]
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), WrongSignature> {
-        match &self.point {
+        match &*self.point {
             Point::Ed25519(key) => {
-                let signature = ed25519_dalek::Signature::from_slice(signature)
-                    .map_err(|_| WrongSignature::Encoding)?;
+                let signature =
+                    ed25519_dalek::Signature::from_slice(signature).map_err(|_| WrongSignature::Encoding)?;
                 key.verify_strict(message, &signature).map_err(|_| WrongSignature::Other)
             }
             Point::P256(key) => {
-                let parsed =
-                    ecdsa::Signature::from_der(signature).map_err(|_| WrongSignature::Encoding)?;
+                let parsed = ecdsa::Signature::from_der(signature).map_err(|_| WrongSignature::Encoding)?;
                 if parsed.to_der().as_bytes() != signature {
                     return Err(WrongSignature::Encoding);
                 }

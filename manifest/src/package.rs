@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::abi::ABI;
 use crate::diagnostic::{Code, Diagnostic, Place, Refused};
 use crate::limits::{MAX_PACKAGE_DESCRIPTION_CHARS, MAX_PACKAGE_NAME_CHARS};
-use crate::text::{grouped, shown};
+use crate::text::{grouped, nearest, shown};
 
 /// The manifest's name, at the root of a package.
 pub const MANIFEST_FILE: &str = "subako-package.json";
@@ -43,7 +43,8 @@ pub struct Manifest {
 /// Reads a manifest; diagnostics call it `file`. Gives the warnings beside it.
 ///
 /// # Errors
-/// All faults of the manifest at once.
+/// All faults of the manifest at once, and the warnings after them: an unknown field is often the
+/// one that is absent, misspelt.
 pub fn parse(bytes: &[u8], file: &str) -> Result<(Manifest, Vec<Diagnostic>), Refused> {
     let text = decode(bytes, file)?;
     let fields: Fields<'_> = serde_json::from_str(text).map_err(|error| not_json(&error, text, file))?;
@@ -81,11 +82,14 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<(Manifest, Vec<Diagnostic>), Re
     let description = parse.description(field("description"));
     let mut unknown_fields: Vec<String> = Vec::new();
     for (name, value) in &fields {
-        if matches!(name.as_str(), "abi" | "name" | "description") {
+        if matches!(name.as_str(), "abi" | "name" | "description") || unknown_fields.contains(name) {
             continue;
         }
         let message = format!("field `{}` is not known: it is kept and not used", shown(name));
-        let warning = Diagnostic::warning(Code::ManifestFieldUnknown, name, message).rule(RULE);
+        let absent = ["abi", "name", "description"].into_iter().filter(|known| field(known).is_none());
+        let meant = nearest(name, absent).map(|known| format!("did you mean `{known}`?"));
+        let warning =
+            Diagnostic::warning(Code::ManifestFieldUnknown, name, message).rule(RULE).maybe_hint(meant);
         parse.warnings.push(warning.at(parse.place(Some(value))));
         unknown_fields.push(name.clone());
     }
@@ -94,7 +98,10 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<(Manifest, Vec<Diagnostic>), Re
         (Some(abi), Some(name), Some(description)) if parse.faults.is_empty() => {
             Ok((Manifest { abi, name, description, unknown_fields }, parse.warnings))
         }
-        _ => Err(Refused(parse.faults)),
+        _ => {
+            parse.faults.append(&mut parse.warnings);
+            Err(Refused(parse.faults))
+        }
     }
 }
 
@@ -132,8 +139,9 @@ fn decode<'a>(bytes: &'a [u8], file: &str) -> Result<&'a str, Refused> {
     })
 }
 
-/// The place right after `before`; columns are counted in characters.
-fn place_of(before: &[u8], file: &str) -> Place {
+/// The place in a text file right after `before`; columns are counted in characters.
+#[must_use]
+pub fn place_of(before: &[u8], file: &str) -> Place {
     let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let line = before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
     let column = String::from_utf8_lossy(&before[line_start..]).chars().count() as u64 + 1;

@@ -13,6 +13,16 @@ pub enum NotQuantity {
     /// Not a whole number with one of the units behind it.
     #[error("give a whole number, alone or with a unit: {0}")]
     Form(&'static str),
+    /// A unit that is spelt in another way, with what was probably meant.
+    #[error("give a whole number, alone or with a unit: {allowed}; did you mean `{number}{unit}`?")]
+    Unit {
+        /// The units that there are.
+        allowed: &'static str,
+        /// The number as it was given.
+        number: u64,
+        /// The unit that was probably meant.
+        unit: &'static str,
+    },
     /// Nothing at all fits into it.
     #[error("give at least 1")]
     Zero,
@@ -46,7 +56,19 @@ impl FromStr for Size {
 
     fn from_str(text: &str) -> Result<Self, NotQuantity> {
         const UNITS: &[(&str, u64)] = &[("", 1), ("B", 1), ("KiB", KIB), ("MiB", MIB), ("GiB", GIB)];
-        quantity(text, UNITS, "`KiB`, `MiB` or `GiB`").map(|bytes| Self { bytes })
+        // Disks are sold in units of 1,000; limits are not, and `1GB` is left for its user to mend.
+        const MEANT: &[(&str, &str)] = &[
+            ("k", "KiB"),
+            ("kb", "KiB"),
+            ("kib", "KiB"),
+            ("m", "MiB"),
+            ("mb", "MiB"),
+            ("mib", "MiB"),
+            ("g", "GiB"),
+            ("gb", "GiB"),
+            ("gib", "GiB"),
+        ];
+        quantity(text, UNITS, MEANT, "`KiB`, `MiB` or `GiB`").map(|bytes| Self { bytes })
     }
 }
 
@@ -71,7 +93,9 @@ impl FromStr for Time {
 
     fn from_str(text: &str) -> Result<Self, NotQuantity> {
         const UNITS: &[(&str, u64)] = &[("", 1), ("s", 1), ("m", 60), ("h", 3600)];
-        let seconds = quantity(text, UNITS, "`s`, `m` or `h`")?;
+        const MEANT: &[(&str, &str)] =
+            &[("sec", "s"), ("secs", "s"), ("min", "m"), ("mins", "m"), ("hour", "h"), ("hours", "h")];
+        let seconds = quantity(text, UNITS, MEANT, "`s`, `m` or `h`")?;
         Ok(Self(Duration::from_secs(seconds.get())))
     }
 }
@@ -82,11 +106,23 @@ impl fmt::Display for Time {
     }
 }
 
-fn quantity(text: &str, units: &[(&str, u64)], allowed: &'static str) -> Result<NonZeroU64, NotQuantity> {
+/// `meant` has other spellings of the units, in lower case.
+fn quantity(
+    text: &str,
+    units: &[(&str, u64)],
+    meant: &[(&str, &'static str)],
+    allowed: &'static str,
+) -> Result<NonZeroU64, NotQuantity> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
-    let factor = factor.filter(|_| digits > 0).ok_or(NotQuantity::Form(allowed))?;
+    let factor = factor.filter(|_| digits > 0).ok_or_else(|| {
+        let spelt = unit.trim_start().to_lowercase();
+        match (number.parse(), meant.iter().find(|(other, _)| *other == spelt)) {
+            (Ok(number), Some((_, unit))) => NotQuantity::Unit { allowed, number, unit },
+            _ => NotQuantity::Form(allowed),
+        }
+    })?;
     let number: u64 = number.parse().map_err(|_| NotQuantity::TooLarge)?;
     let whole = number.checked_mul(factor).ok_or(NotQuantity::TooLarge)?;
     NonZeroU64::new(whole).ok_or(NotQuantity::Zero)
@@ -117,8 +153,14 @@ mod tests {
         ] {
             assert_eq!(size(text).map(Size::bytes), Ok(bytes), "{text}");
         }
-        for text in ["", "MiB", "-1", "+1", "1.5GiB", "1 MiB", "1mib", "1MB", "1K", "0x10", "1s", "１"] {
+        for text in ["", "MiB", "-1", "+1", "1.5GiB", "0x10", "1TiB", "1s", "１"] {
             assert!(matches!(size(text), Err(NotQuantity::Form(_))), "{text}");
+        }
+        for (text, meant) in
+            [("1GB", "1GiB"), ("1 MiB", "1MiB"), ("16mib", "16MiB"), ("2MB", "2MiB"), ("1K", "1KiB")]
+        {
+            let told = size(text).expect_err("the unit is another").to_string();
+            assert!(told.ends_with(&format!("did you mean `{meant}`?")), "{told}");
         }
         for text in ["0", "0GiB"] {
             assert_eq!(size(text), Err(NotQuantity::Zero), "{text}");
@@ -133,10 +175,12 @@ mod tests {
         for (text, seconds) in [("1", 1), ("300s", 300), ("5m", 300), ("2h", 7_200)] {
             assert_eq!(time(text), Ok(Time(Duration::from_secs(seconds))), "{text}");
         }
-        for text in ["", "s", "1.5", "1ms", "5min", "1MiB"] {
+        for text in ["", "s", "1.5", "1ms", "1MiB"] {
             assert!(matches!(time(text), Err(NotQuantity::Form(_))), "{text}");
         }
         assert_eq!(time("0s"), Err(NotQuantity::Zero));
+        let told = time("5min").expect_err("the unit is another").to_string();
+        assert_eq!(told, "give a whole number, alone or with a unit: `s`, `m` or `h`; did you mean `5m`?");
     }
 
     #[test]

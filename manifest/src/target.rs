@@ -114,6 +114,39 @@ impl FromStr for Target {
     }
 }
 
+/// What somebody probably means who calls a target `name`, which no target is called: other words
+/// for an architecture, upper case, an operating system alone, an empty level. `None` where nothing
+/// is known; names with slips of the hand are not looked for.
+#[must_use]
+pub fn meant_by(name: &str) -> Option<String> {
+    let lower = name.to_ascii_lowercase();
+    let (triple, cpu) = match lower.split_once('/') {
+        Some((triple, cpu)) => (triple, Some(cpu)),
+        None => (lower.as_str(), None),
+    };
+    let known =
+        |triple: &str| TRIPLES.iter().any(|(whole, short)| *whole == triple || short.contains(&triple));
+    let (arch, system) = match triple.split_once('-') {
+        Some((arch, system)) => (arch, system),
+        None if matches!(triple, "linux" | "macos" | "windows") => ("x86_64", triple),
+        None => (triple, "linux"),
+    };
+    let arch = match arch {
+        "amd64" | "x64" => "x86_64",
+        "arm64" => "aarch64",
+        "riscv64gc" => "riscv64",
+        "pulley" => "pulley64",
+        arch => arch,
+    };
+    let other = format!("{arch}-{system}");
+    let triple = [triple, arch, other.as_str()].into_iter().find(|triple| known(triple))?;
+    let meant = match cpu {
+        None | Some("") => triple.to_owned(),
+        Some(cpu) => format!("{triple}/{cpu}"),
+    };
+    (meant != name).then_some(meant)
+}
+
 impl Serialize for Target {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -150,6 +183,27 @@ mod tests {
             assert_eq!(target.to_string(), whole);
             assert_eq!(target.entry_path(), path);
             assert_eq!(whole.parse(), Ok(target));
+        }
+    }
+
+    #[test]
+    fn other_words_for_a_target_are_understood() {
+        for (name, meant) in [
+            ("PULLEY64", Some("pulley64")),
+            ("X86_64-Linux/x86-64-V3", Some("x86_64-linux/x86-64-v3")),
+            ("amd64", Some("x86_64-linux")),
+            ("amd64-linux", Some("x86_64-linux")),
+            ("arm64", Some("aarch64-linux")),
+            ("arm64-windows", Some("aarch64-windows")),
+            ("linux", Some("x86_64-linux")),
+            ("x86_64-linux/", Some("x86_64-linux")),
+            ("amd64-unknown-linux-gnu", Some("x86_64-unknown-linux-gnu")),
+            ("pulley64", None),
+            ("x86_64-linux/x86-64-v9", None),
+            ("sparc", None),
+            ("", None),
+        ] {
+            assert_eq!(meant_by(name).as_deref(), meant, "{name}");
         }
     }
 

@@ -58,9 +58,54 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
+/// The name among `names` that is at most two edits away from what was written, if there is one.
+#[must_use]
+pub fn nearest<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    // Longer than any name of ours and two edits: not worth the table.
+    if written.len() > 64 {
+        return None;
+    }
+    names
+        .into_iter()
+        .map(|name| (edits(written, name), name))
+        .filter(|(edits, _)| *edits <= 2)
+        .min()
+        .map(|(_, name)| name)
+}
+
+/// How many letters must be put in, taken out or changed to make one name of the other.
+fn edits(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = at + 1;
+        for (column, candidate) in other.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != *candidate);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn edits_are_counted() {
+        assert_eq!(edits("fd_write", "fd_write"), 0);
+        assert_eq!(edits("fd_wrte", "fd_write"), 1);
+        assert_eq!(edits("", "abc"), 3);
+        assert_eq!(edits("kitten", "sitting"), 3);
+    }
+
+    #[test]
+    fn only_a_near_name_is_offered() {
+        assert_eq!(nearest("fd_wirte", ["fd_read", "fd_write"]), Some("fd_write"));
+        assert_eq!(nearest("sock_connect", ["sock_accept", "fd_write"]), None);
+    }
 
     #[test]
     fn control_characters_are_escaped() {

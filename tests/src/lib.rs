@@ -7,9 +7,12 @@
 
 pub mod bundle;
 pub mod fixture;
+pub mod keys;
 pub mod package;
 pub mod programs;
 pub mod run;
+pub mod tamper;
+pub mod wasi_calls;
 pub mod zip_file;
 
 use std::path::{Path, PathBuf};

@@ -13,6 +13,7 @@ use subako_tests::bundle::Bundle;
 use subako_tests::fixture::Fixture;
 use subako_tests::fixture_path;
 use subako_tests::run::Run;
+use subako_tests::workspace;
 
 fn call(bundle: &Bundle, fixture: &Fixture, format: &str) -> Run {
     let mut command: Command = bundle.loader("call");
@@ -122,11 +123,14 @@ guests! {
     // Runs out of memory.
     memory_refused_and_lived = "memory-refused-and-lived";
     out_of_memory = "out-of-memory";
+    out_of_table = "out-of-table";
+    table_refused_and_lived = "table-refused-and-lived";
 
     // Runs out of time.
     endless_loop = "endless-loop";
     endless_naps = "endless-naps";
     endless_sleep = "endless-sleep";
+    endless_wait_for_stdin = "endless-wait-for-stdin";
     reads_to_end = "reads-to-end";
     stderr_endless = "stderr-endless";
 
@@ -145,6 +149,27 @@ fn every_guest_has_a_test() {
         .collect();
     let tested: BTreeSet<String> = GUESTS.iter().map(|&name| name.to_owned()).collect();
     assert_eq!(files, tested);
+}
+
+/// Each row of docs/host.md, "How a call ends", has a guest whose call ends so.
+#[test]
+fn every_cause_has_a_guest() {
+    let page = fs::read_to_string(workspace().join("docs/host.md")).expect("the page is there");
+    let table = page.split("## How a call ends").nth(1).expect("the section is there");
+    let table = table.split("## ").next().unwrap_or_default();
+    let phrases: Vec<&str> = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split("` | `").nth(1)?.split('`').next())
+        .collect();
+    assert_eq!(phrases.len(), 13, "a cause for each of the spec's, and no more: {phrases:?}");
+    let expected: Vec<String> = GUESTS.iter().map(|name| Fixture::read("crash", name).expect).collect();
+    for phrase in phrases {
+        let words = phrase.split([':', ',']).next().unwrap_or(phrase).trim_end_matches(" N");
+        assert!(
+            expected.iter().any(|expect| expect.starts_with(words) || words.starts_with(expect.as_str())),
+            "no guest ends with `{words}`"
+        );
+    }
 }
 
 /// The last 4 KiB of stderr, cut where a character begins: 4,096 bytes before the end is the

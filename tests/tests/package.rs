@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use subako_tests::package::{Package, example, hello, manifest};
+use subako_tests::package::{Package, example, hello, hello_bundle, manifest};
 use subako_tests::programs::subakoc;
 use subako_tests::run::Run;
 use subako_tests::zip_file::{RawEntry, raw_zip};
@@ -64,6 +64,64 @@ fn neither_directory_nor_zip() {
         fs::write(&file, bytes).expect("there is room");
         let run = refused(&file, &package.beside("out.subako"), &[]);
         assert_eq!(run.errors(), ["E0102"], "{run}");
+    }
+}
+
+/// A bundle has a package's files, and more; unpacked, it has them too.
+#[test]
+fn a_bundle_is_no_package() {
+    let bundle = hello_bundle();
+    let package = Package::empty();
+    let run = refused(bundle.path(), &package.beside("out.subako"), &[]);
+    assert_eq!(run.errors(), ["E0125"], "{run}");
+    assert!(run.stderr.contains("is a bundle, not a package"), "{run}");
+
+    let unpacked =
+        bundle.entries().into_iter().fold(package, |package, entry| package.with(&entry.name, &entry.bytes));
+    refused_with(&unpacked, "E0125", &["is a bundle, not a package", "hint: "]);
+}
+
+/// As the sources of `examples/greet-c` are, before its script has run.
+#[test]
+fn a_package_that_is_still_to_be_built() {
+    let run = refused(&example("greet-c"), &Package::empty().beside("out.subako"), &[]);
+    assert_eq!(run.errors(), ["E0104"], "{run}");
+    assert!(run.stderr.contains("build.sh OUT`, then build OUT"), "{run}");
+}
+
+/// Nothing is written, and what is there stays.
+#[test]
+#[cfg(unix)]
+fn an_output_that_is_no_file() {
+    let package = hello();
+    let link = package.beside("link");
+    std::os::unix::fs::symlink("/dev/null", &link).expect("the folder is ours");
+    for output in [link.clone(), "-".into(), package.beside("missing/out.subako")] {
+        let line = ["build".into(), package.path(), "-o".into(), output.clone()];
+        let run = subakoc(line).exits(2);
+        assert_eq!(run.errors(), ["E0902"], "{run}");
+        let hint =
+            if output.ends_with("out.subako") { "make the directory first" } else { "cannot be piped" };
+        assert!(run.stderr.contains(hint), "{run}");
+    }
+    assert!(link.is_symlink() && !package.beside("missing").exists());
+}
+
+/// Whoever closes the pipe has seen enough; what was to be said does not change.
+#[test]
+fn a_closed_stdout_changes_no_status() {
+    for (package, code) in [(Package::empty().beside("nope"), 3), (example("hello"), 0)] {
+        let (reader, writer) = std::io::pipe().expect("there is a pipe");
+        drop(reader);
+        let status = std::process::Command::new(&subako_tests::programs::programs().subakoc)
+            .arg("check")
+            .arg(&package)
+            .args(["--format", "json"])
+            .stdout(writer)
+            .stderr(std::process::Stdio::null())
+            .status()
+            .expect("subakoc starts");
+        assert_eq!(status.code(), Some(code), "{}", package.display());
     }
 }
 

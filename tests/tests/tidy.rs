@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use subako_manifest::diagnostic::Code;
 use subako_manifest::index::ENGINE_VERSION;
+use subako_manifest::tool::ToolSet;
 use subako_tests::package::hello_bundle;
 use subako_tests::programs::cargo;
 use subako_tests::run::Run;
@@ -136,6 +137,90 @@ fn every_code_is_explained() {
             "docs/errors.md has `{section}`, which is no code: take the section out"
         );
     }
+}
+
+/// The headings of a page.
+fn headings(page: &str) -> Vec<String> {
+    let text = fs::read_to_string(workspace().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
+    text.lines()
+        .filter_map(|line| line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#')))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// A source as one line, its comments and strings without the breaks in them.
+fn unbroken(source: &str) -> String {
+    let lines = source.lines().map(|line| {
+        let line = line.trim().trim_end_matches('\\');
+        line.trim_start_matches('/').trim_start_matches('!')
+    });
+    lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ").replace("\\\"", "\"")
+}
+
+/// The quoted sections right behind each place of `document` in `text`: `document, "A", "B"`.
+fn sections<'t>(text: &'t str, document: &str) -> Vec<&'t str> {
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices(document) {
+        let mut rest = &text[at + document.len()..];
+        while let Some((section, after)) = rest.strip_prefix(", \"").and_then(|rest| rest.split_once('"')) {
+            found.push(section);
+            rest = after;
+        }
+    }
+    found
+}
+
+/// Whoever reads a rule can look up the section that it cites.
+#[test]
+fn cited_sections_are_there() {
+    let mut pages = vec![("ABI 1".to_owned(), "docs/package.md".to_owned())];
+    for entry in fs::read_dir(workspace().join("docs")).expect("docs is there") {
+        let name =
+            entry.expect("docs can be listed").file_name().into_string().expect("pages have plain names");
+        if name.ends_with(".md") {
+            pages.push((format!("docs/{name}"), format!("docs/{name}")));
+        }
+    }
+    let mut cited = 0;
+    for path in sources() {
+        let text = unbroken(&fs::read_to_string(workspace().join(&path)).expect("the source can be read"));
+        for (document, page) in &pages {
+            let headings = headings(page);
+            for section in sections(&text, document) {
+                cited += 1;
+                assert!(
+                    headings.iter().any(|heading| heading == section),
+                    "{} cites {document}, \"{section}\": {page} has no such heading",
+                    path.display()
+                );
+            }
+        }
+    }
+    assert!(cited > 20, "the citations were not found");
+}
+
+/// What the page for authors shows can be sent: each line of its JSON is JSON, and the tools keep
+/// the rules.
+#[test]
+fn the_json_of_the_page_for_authors_is_right() {
+    let page = fs::read_to_string(workspace().join("docs/package.md")).expect("docs/package.md is there");
+    let (mut inside, mut listed) = (false, 0);
+    for line in page.lines().map(str::trim_start) {
+        if line.starts_with("```") {
+            inside = line == "```json";
+        } else if inside {
+            let value: serde_json::Value =
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            if value["result"].get("tools").is_some() {
+                listed += 1;
+                let tools = value["result"]["tools"].as_array().expect("an array");
+                let raw = tools.iter().map(|tool| serde_json::value::to_raw_value(tool).expect("JSON"));
+                let (tools, warnings) = ToolSet::check(raw.collect()).expect("the tools keep the rules");
+                assert_eq!((tools.tools().len(), warnings), (1, vec![]));
+            }
+        }
+    }
+    assert_eq!(listed, 1);
 }
 
 #[test]

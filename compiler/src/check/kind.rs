@@ -146,6 +146,9 @@ const KNOWN: &[(&[u8], &str, Option<&str>)] = &[
 ];
 
 fn not_module(bytes: &[u8], name: &str, refuse: impl Fn(Code, usize, String) -> Diagnostic) -> Diagnostic {
+    if let Some(told) = component_text(bytes, name) {
+        return told;
+    }
     if is_text(bytes) {
         return refuse(Code::ModuleText, 0, format!("`{name}` is WebAssembly text, not a binary module"))
             .hint(
@@ -165,13 +168,42 @@ fn not_module(bytes: &[u8], name: &str, refuse: impl Fn(Code, usize, String) -> 
     )
 }
 
+/// The refusal of a component as text, if `bytes` are the text of one; diagnostics call it `file`.
+pub(crate) fn component_text(bytes: &[u8], file: &str) -> Option<Diagnostic> {
+    (first_word(bytes)? == b"component").then(|| {
+        let name = shown(file);
+        let message = format!("`{name}` is the text of a component, not of a core module");
+        Diagnostic::error(Code::Component, name, message)
+            .at(Place::file(file))
+            .rule(RULE)
+            .hint(COMPONENT_HINT)
+    })
+}
+
 /// Whether the first thing after blanks and comments of the text format is a parenthesis.
-fn is_text(bytes: &[u8]) -> bool {
-    let mut rest = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+pub(crate) fn is_text(bytes: &[u8]) -> bool {
+    first_word(bytes).is_some()
+}
+
+/// The word behind the parenthesis that a text begins with, after blanks and comments; none for
+/// what is no text.
+fn first_word(bytes: &[u8]) -> Option<&[u8]> {
+    let inside = skip_blanks(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)).strip_prefix(b"(");
+    let Some(inside) = inside else {
+        // Nothing but a comment.
+        return bytes.trim_ascii_start().starts_with(b";;").then_some(b"");
+    };
+    let inside = skip_blanks(inside);
+    let end = inside.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(inside.len());
+    Some(&inside[..end])
+}
+
+/// What comes after the blanks and comments at the beginning of a text.
+fn skip_blanks(mut rest: &[u8]) -> &[u8] {
     loop {
         rest = rest.trim_ascii_start();
         if rest.starts_with(b";;") {
-            let Some(end) = rest.iter().position(|byte| *byte == b'\n') else { return true };
+            let Some(end) = rest.iter().position(|byte| *byte == b'\n') else { return b"" };
             rest = &rest[end..];
         } else if rest.starts_with(b"(;") {
             let mut depth = 0_u32;
@@ -192,7 +224,7 @@ fn is_text(bytes: &[u8]) -> bool {
             }
             rest = &rest[at..];
         } else {
-            return rest.starts_with(b"(");
+            return rest;
         }
     }
 }

@@ -199,6 +199,8 @@ fn files_that_are_no_module_are_told_apart() {
         (b"\0asm\x02\0\0\0", "E0306"),
         (b"\0asm\x01\0\x02\0", "E0306"),
         (b"\0asm\x0d\0\x01\0", "E0301"),
+        (b"(component (core module))", "E0301"),
+        (b"; no comment (module)", "E0302"),
         (b"\x7fELF\x02\x01\x01\0", "E0302"),
         (b"\x1f\x8b\x08\0\0\0\0\0", "E0302"),
         (b"PK\x03\x04\x14\0\0\0", "E0302"),
@@ -300,4 +302,27 @@ proptest! {
         bytes[at] = byte;
         let _ = check(bytes, FILE);
     }
+}
+
+/// Nobody's toolchain made what is written by hand.
+#[test]
+fn a_module_from_text_gets_hints_for_text() {
+    let module = assemble(
+        "(module (import \"env\" \"abort\" (func (param i32 i32 i32 i32)))
+                 (import \"subako_htp\" \"request\" (func (param i32 i32) (result i32))))",
+    );
+    let refused = check(module, "greet/module.wat").expect_err("much is absent");
+    let told: Vec<_> =
+        refused.0.iter().map(|fault| (fault.subject.as_str(), fault.hint.as_deref().unwrap_or(""))).collect();
+    assert_eq!(told.len(), 4, "{refused}");
+    for (subject, words) in [
+        ("_start", "(func (export \"_start\") …)"),
+        ("memory", "(memory (export \"memory\") 1)"),
+        ("env.abort", "define the function in the module"),
+        ("subako_htp.request", "`subako_http`"),
+    ] {
+        assert!(told.iter().any(|(found, hint)| *found == subject && hint.contains(words)), "{refused}");
+    }
+    assert!(!refused.to_string().contains("AssemblyScript"), "{refused}");
+    assert!(refused.to_string().contains("of the assembled module"), "{refused}");
 }

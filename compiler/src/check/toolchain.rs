@@ -2,6 +2,7 @@
 //! only where the mend is known.
 
 use subako_manifest::abi::{self, HTTP_MODULE, WASI_MODULE};
+use subako_manifest::text::nearest;
 use wasmparser::{TypeRef, ValType};
 
 use super::features::Proposal;
@@ -37,6 +38,12 @@ pub(super) fn of_import(import: &Import<'_>, facts: &Facts<'_>) -> Option<String
         (WASI_MODULE, field) => return of_wasi_field(field),
         (HTTP_MODULE, _) => {
             "`subako_http` has `request(i32, i32) -> i32` and `read_response(i32, i32) -> i32`"
+        }
+        (module, _) if facts.from_text => {
+            return Some(match nearest(module, [WASI_MODULE, HTTP_MODULE]) {
+                Some(near) => format!("import it from `{near}`"),
+                None => "leave it out, or define the function in the module itself".to_owned(),
+            });
         }
         _ if is_assembly_script(import, facts) => ASSEMBLY_SCRIPT,
         ("env", "memory" | "__linear_memory") if is_shared_memory(import) => THREADS,
@@ -108,6 +115,11 @@ fn is_emscripten(facts: &Facts<'_>) -> bool {
 
 /// What to do about a `_start` that is not there.
 pub(super) fn of_start_absent(facts: &Facts<'_>) -> Option<String> {
+    if facts.from_text {
+        return Some(
+            "export the function that a call begins with: `(func (export \"_start\") …)`".to_owned(),
+        );
+    }
     if facts.unlinked {
         return Some(UNLINKED.to_owned());
     }
@@ -130,6 +142,9 @@ pub(super) fn of_start_absent(facts: &Facts<'_>) -> Option<String> {
 
 /// What to do about a memory that is not exported.
 pub(super) fn of_memory_absent(facts: &Facts<'_>) -> Option<&'static str> {
+    if facts.from_text {
+        return Some("have a memory and export it: `(memory (export \"memory\") 1)`");
+    }
     if facts.unlinked {
         return Some(UNLINKED);
     }
@@ -157,54 +172,5 @@ pub(super) fn of_feature(proposal: Proposal) -> Option<&'static str> {
         }
         Proposal::WideArithmetic => Some("build without the target feature `wide-arithmetic`"),
         _ => None,
-    }
-}
-
-/// The name among `names` that is at most two edits away, if there is one.
-fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    // Longer than any name of ours and two edits: not worth the table.
-    if name.len() > 64 {
-        return None;
-    }
-    names
-        .into_iter()
-        .map(|candidate| (edits(name, candidate), candidate))
-        .filter(|(edits, _)| *edits <= 2)
-        .min()
-        .map(|(_, candidate)| candidate)
-}
-
-/// How many letters must be put in, taken out or changed to make one name of the other.
-fn edits(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, letter) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = at + 1;
-        for (column, candidate) in other.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != *candidate);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[other.len()]
-}
-
-#[cfg(test)]
-mod unit_tests {
-    use super::*;
-
-    #[test]
-    fn edits_are_counted() {
-        assert_eq!(edits("fd_write", "fd_write"), 0);
-        assert_eq!(edits("fd_wrte", "fd_write"), 1);
-        assert_eq!(edits("", "abc"), 3);
-        assert_eq!(edits("kitten", "sitting"), 3);
-    }
-
-    #[test]
-    fn only_a_near_name_is_offered() {
-        assert_eq!(nearest("fd_wirte", ["fd_read", "fd_write"]), Some("fd_write"));
-        assert_eq!(nearest("sock_connect", ["sock_accept", "fd_write"]), None);
     }
 }

@@ -38,6 +38,8 @@ pub(super) struct Facts<'a> {
     /// Memories, imported and defined.
     pub(super) memories: u32,
     pub(super) uses: Uses,
+    /// Whether the module was assembled from text, by hand: no toolchain is to blame.
+    pub(super) from_text: bool,
     /// Whether the module says of itself that it waits for a linker or a dynamic loader.
     pub(super) unlinked: bool,
     /// Whether the exports are all that the module has: the reading came that far.

@@ -8,8 +8,8 @@ use std::thread;
 use subako_compiler::pipeline::{self, Options};
 use subako_compiler::precompile;
 use subako_compiler::sign::{Signing, provenance};
-use subako_manifest::diagnostic::{Code, Diagnostic};
-use subako_manifest::target::Target;
+use subako_manifest::diagnostic::{Code, Diagnostic, Explain as _};
+use subako_manifest::target::{self, Target};
 
 use super::{Console, Stop, signing};
 use crate::args::{Build, Compiling};
@@ -64,10 +64,13 @@ fn targets(names: &[String]) -> Result<Vec<Target>, Stop> {
             Ok(target) => {
                 targets.insert(target);
             }
-            Err(error) => match Stop::from(error) {
-                Stop::Refused(mut told) => faults.append(&mut told),
-                stop @ Stop::Stdout(_) => return Err(stop),
-            },
+            Err(error) => {
+                let meant = target::meant_by(name).map(|meant| format!("did you mean `{meant}`?"));
+                faults.extend(error.diagnostics().into_iter().map(|mut told| {
+                    told.hint = told.hint.or_else(|| meant.clone());
+                    told
+                }));
+            }
         }
     }
     if faults.is_empty() { Ok(targets.into_iter().collect()) } else { Err(Stop::Refused(faults)) }
@@ -127,5 +130,14 @@ mod tests {
         let told: Vec<_> = faults.iter().map(|fault| (fault.code, fault.subject.as_str())).collect();
         assert_eq!(told, [(Code::TargetUnknown, "x86_64-linus"), (Code::TargetUnknown, "sparc")]);
         assert!(faults[0].hint.as_deref().is_some_and(|hint| hint.contains("x86_64-linux")), "{faults:?}");
+        for (name, hint) in [
+            ("PULLEY64", "did you mean `pulley64`?"),
+            ("amd64", "did you mean `x86_64-linux`?"),
+            ("linux", "did you mean `x86_64-linux`?"),
+            ("x86_64-linux/", "did you mean `x86_64-linux`?"),
+        ] {
+            let faults = meant(&[name]).expect_err("it is unknown");
+            assert_eq!(faults[0].hint.as_deref(), Some(hint), "{name}");
+        }
     }
 }

@@ -37,13 +37,14 @@ fn trusted(args: &Verify) -> Result<trust::Trust, Stop> {
     }
     if paths.is_empty() {
         let message = "`--trust` is not given: there is no key to verify by";
-        let hint = format!("name the key that you trust with `--trust KEY.pem`, or a trust file in {TRUST_VARIABLE}");
+        let hint = format!(
+            "name the key that you trust with `--trust KEY.pem`, or a trust file in {TRUST_VARIABLE}"
+        );
         return Err(Stop::Refused(vec![Diagnostic::error(Code::Usage, "--trust", message).hint(hint)]));
     }
     let mut files = Vec::new();
     for path in paths {
-        let bytes =
-            fs::read(&path).map_err(|source| sign::Error::Read { path: path.clone(), source })?;
+        let bytes = fs::read(&path).map_err(|source| sign::Error::Read { path: path.clone(), source })?;
         files.push((path.to_string_lossy().into_owned(), bytes));
     }
     Ok(trust::Trust::from_files(&files)?)

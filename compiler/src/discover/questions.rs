@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
-use subako_loader::call::Request;
+use subako_loader::call::{Params, Request};
 use subako_manifest::abi;
 use subako_manifest::diagnostic::{Code, Diagnostic};
 use subako_manifest::limits::MAX_TOOL_PAGES;
@@ -30,7 +29,7 @@ pub(super) enum Step {
 /// Where the conversation stands after these results.
 pub(super) fn next(results: &[Box<RawValue>]) -> Step {
     let Some((discovered, pages)) = results.split_first() else {
-        return Step::Ask(Request { method: DISCOVER, params: Map::new() });
+        return Step::Ask(Request { method: DISCOVER, params: Params::default() });
     };
     let faults = check_discovered(discovered);
     if !faults.is_empty() {
@@ -98,7 +97,7 @@ fn check_capabilities(answer: &Object<'_>) -> Result<(), String> {
 fn listed(pages: &[Box<RawValue>]) -> Result<Step, Box<Diagnostic>> {
     let mut tools = Vec::new();
     let mut seen = BTreeSet::new();
-    let mut params = Map::new();
+    let mut params = Params::default();
     for (at, page) in pages.iter().enumerate() {
         let page =
             Object::read(page).map_err(|wrong| fault(Code::DiscoverAnswer, LIST, &wrong.to_string()))?;
@@ -119,7 +118,7 @@ fn listed(pages: &[Box<RawValue>]) -> Result<Step, Box<Diagnostic>> {
                 .hint("list more tools on each page")
                 .into());
         }
-        params.insert("cursor".to_owned(), Value::String(cursor));
+        params = Params::default().with_text("cursor", &cursor);
     }
     Ok(Step::Ask(Request { method: LIST, params }))
 }

@@ -234,3 +234,19 @@ fn faults_of_tools_and_a_crash_come_together() {
         [(Code::ToolName, "T".to_owned()), (Code::DiscoverDidNotExit, "greet/module.wasm".to_owned()),]
     );
 }
+
+#[test]
+fn a_memory_that_starts_too_large_is_mended_in_the_module() {
+    use subako_loader::instantiate;
+
+    let error = Error::Call(call::Error::Instantiate(instantiate::Error::MemoryMinimum {
+        minimum: 536_936_448,
+        limit: 536_870_912,
+    }));
+    let [told] = &error.diagnostics()[..] else { panic!("{error}") };
+    assert_eq!(told.code, Code::MemoryMinimum);
+    let hint = told.hint.as_deref().expect("there is a mend");
+    assert!(hint.contains("--initial-memory"), "{hint}");
+    // An option of calls, which a build has not.
+    assert!(!hint.contains("`--memory`"), "{hint}");
+}

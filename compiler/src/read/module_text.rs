@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use subako_manifest::diagnostic::{Code, Diagnostic, Place, Refused};
-use subako_manifest::package::{MODULE_FILE, MODULE_TEXT_FILE};
+use subako_manifest::package::{self, MODULE_FILE, MODULE_TEXT_FILE};
 use subako_manifest::text::shown;
+
+use crate::check::component_text;
 
 /// The binary module of `text`; diagnostics call it `file`.
 pub(super) fn assemble(text: &[u8], file: &str) -> Result<Vec<u8>, Refused> {
@@ -15,9 +17,12 @@ pub(super) fn assemble(text: &[u8], file: &str) -> Result<Vec<u8>, Refused> {
             .hint(format!("name it `{MODULE_FILE}`"))
             .into());
     }
+    if let Some(component) = component_text(text, file) {
+        return Err(component.into());
+    }
     let text = std::str::from_utf8(text).map_err(|error| -> Refused {
         refused(format!("`{MODULE_TEXT_FILE}` is not UTF-8 text"))
-            .at(Place::file(file).at(error.valid_up_to() as u64))
+            .at(package::place_of(&text[..error.valid_up_to()], file))
             .into()
     })?;
     wat::Parser::new().parse_str(Some(Path::new(MODULE_TEXT_FILE)), text).map_err(|error| {
@@ -79,8 +84,22 @@ mod tests {
     }
 
     #[test]
+    fn a_component_is_told_as_that() {
+        for text in
+            ["(component)", ";; text\n( component $c)", "\u{feff}(; (; a ;) ;)(component\n(core module))"]
+        {
+            let Refused(faults) = assemble(text.as_bytes(), "greet/module.wat").unwrap_err();
+            let [fault] = &faults[..] else { panic!("{text}") };
+            assert_eq!(fault.code, Code::Component, "{text}");
+            assert_eq!(fault.message, "`greet/module.wat` is the text of a component, not of a core module");
+        }
+        assert_eq!(refused(b"(components)").1, Some(1));
+    }
+
+    #[test]
     fn what_is_no_text_is_refused() {
         assert_eq!(refused(b"\0asm\x01\0\0\0").0, "`module.wat` is a binary module, not text");
-        assert_eq!(refused(b"(module \xff)").0, "`module.wat` is not UTF-8 text");
+        let (message, line, column) = refused(b"(module\n \xff)");
+        assert_eq!((&*message, line, column), ("`module.wat` is not UTF-8 text", Some(2), Some(2)));
     }
 }

@@ -197,6 +197,7 @@ fn a_file_that_is_no_zip_is_refused() {
     };
     assert!(hint(MODULE).starts_with("it is a WebAssembly file: put it as `module.wasm`"));
     assert!(hint(b"(module)").starts_with("it looks like WebAssembly text"));
+    assert!(hint(b";; hello: by hand\n(module)").starts_with("it looks like WebAssembly text"));
     assert!(hint(MANIFEST.as_bytes()).starts_with("it looks like a manifest"));
     assert!(hint(b"\x1f\x8b\x08\0").starts_with("it is compressed by gzip"));
     assert_eq!(hint(b"hello"), "");
@@ -223,6 +224,48 @@ fn what_is_absent_is_named() {
     // Not at the root.
     let root = directory(&[("subako-package.json", MANIFEST.as_bytes()), ("build/module.wasm", MODULE)]);
     assert_eq!(told(read(root.path(), &Limits::default())), one("E0104", "module.wasm"));
+}
+
+#[test]
+fn a_module_that_is_still_to_be_made_or_named_is_hinted_at() {
+    let manifest = ("subako-package.json", MANIFEST.as_bytes());
+    let hint = |files: &[(&str, &[u8])]| {
+        let root = directory(files);
+        let mut told = faults(read(root.path(), &Limits::default()));
+        assert_eq!((told.len(), told[0].code), (1, Code::ModuleAbsent));
+        told.remove(0).hint.unwrap_or_default().replace(&*root.path().to_string_lossy(), "greet")
+    };
+    assert_eq!(hint(&[manifest]), "");
+    assert_eq!(
+        hint(&[manifest, ("build.sh", b"#!/bin/sh"), ("main.c", b"")]),
+        "it has a `build.sh`: run `greet/build.sh OUT`, then build OUT"
+    );
+    assert_eq!(
+        hint(&[manifest, ("out/greet.wasm", MODULE)]),
+        "if `out/greet.wasm` is the module, name it `module.wasm`, beside `subako-package.json`"
+    );
+}
+
+/// A bundle has all the files of a package.
+#[test]
+fn a_bundle_is_no_package() {
+    let index: &[u8] = br#"{"format":7,"package":"greet","engine":{"name":"x"},"entries":[],"new":1}"#;
+    let (index, tools) = (("bundle.json", index), ("tools.json", &b"{\"tools\":[]}"[..]));
+    let entry = |(name, bytes): (&str, &[u8])| Forged::stored(name, bytes);
+    assert_eq!(with_all([index, tools].map(entry)).iter().map(|told| told.0).collect::<Vec<_>>(), ["E0125"]);
+
+    let root = greet();
+    for (name, bytes) in [index, tools] {
+        std::fs::write(root.path().join(name), bytes).unwrap();
+    }
+    let told = faults(read(root.path(), &Limits::default()));
+    assert_eq!((told.len(), told[0].code), (1, Code::PackageBundle));
+    assert!(told[0].hint.as_deref().is_some_and(|hint| hint.contains("the package that it was made from")));
+
+    // Assets may be called so, as long as they are something else.
+    let asset = ("bundle.json", &b"{\"entries\":[],\"format\":\"esm\"}"[..]);
+    read_zip(&Zip::of(greet_entries().into_iter().chain([asset, tools].map(entry)))).unwrap();
+    read_zip(&Zip::of(greet_entries().into_iter().chain([index].map(entry)))).unwrap();
 }
 
 #[test]

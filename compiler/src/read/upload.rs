@@ -4,6 +4,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use subako_manifest::bundle::{INDEX, TOOLS};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain as _, Place, Refused};
 use subako_manifest::digest::Digest;
 use subako_manifest::package::{self, MANIFEST_FILE, MODULE_FILE, MODULE_TEXT_FILE, Manifest};
@@ -11,6 +14,9 @@ use subako_manifest::text::{grouped, shown};
 
 use super::listing::Listing;
 use super::{Error, PACKAGE_RULE, file_of, module_text};
+
+/// What makes a package from its sources, in the examples and by custom.
+const BUILD_SCRIPT: &str = "build.sh";
 
 /// Faults of one package that are told one by one; a hostile zip can have tens of thousands.
 const MAX_FAULTS: usize = 100;
@@ -41,6 +47,9 @@ pub(super) fn assemble<Source>(
     contents: impl Fn(&str, &Source) -> Result<Vec<u8>, Error>,
 ) -> Result<Upload, Error> {
     let package = listing.package;
+    if let Some(bundle) = bundle(&listing, &contents) {
+        return Err(bundle.into());
+    }
     let mut faults = std::mem::take(&mut listing.faults);
     faults.extend(absent(&listing));
     // A file whose bytes are refused adds its faults; a disk that fails ends the step.
@@ -118,6 +127,38 @@ pub(super) fn assemble<Source>(
     }
 }
 
+/// What every version of a bundle's index has, and an asset of the same name hardly.
+#[derive(Deserialize)]
+struct IndexLike {
+    #[serde(rename = "format")]
+    _format: u64,
+    #[serde(rename = "engine")]
+    _engine: BTreeMap<String, IgnoredAny>,
+    #[serde(rename = "entries")]
+    _entries: Vec<IgnoredAny>,
+}
+
+/// The refusal of a bundle, which has all the files of a package, and of what was unpacked from one.
+fn bundle<Source>(
+    listing: &Listing<'_, Source>,
+    contents: impl Fn(&str, &Source) -> Result<Vec<u8>, Error>,
+) -> Option<Diagnostic> {
+    let index = listing.files.get(INDEX).filter(|_| listing.files.contains_key(TOOLS))?;
+    // A file that cannot be read is told as that, later.
+    let index = contents(INDEX, index).ok()?;
+    serde_json::from_slice::<IndexLike>(&index).ok()?;
+    let package = listing.package;
+    let message = format!("`{}` is a bundle, not a package", shown(package));
+    Some(
+        Diagnostic::error(Code::PackageBundle, package, message)
+            .at(Place::file(package))
+            .rule(PACKAGE_RULE)
+            .hint(
+                "build from the package that it was made from; `subakoc inspect` shows what a bundle holds",
+            ),
+    )
+}
+
 /// What must be at the root and is not.
 fn absent<Source>(listing: &Listing<'_, Source>) -> Vec<Diagnostic> {
     let package = listing.package;
@@ -133,24 +174,32 @@ fn absent<Source>(listing: &Listing<'_, Source>) -> Vec<Diagnostic> {
         ];
     }
     let mut faults = Vec::new();
-    let mut fault = |code, subject: &str, what: String| {
+    let fault = |code, subject: &str, what: String| {
         let message = format!("`{}` {what}", shown(package));
-        faults.push(Diagnostic::error(code, subject, message).at(place.clone()).rule(PACKAGE_RULE));
+        Diagnostic::error(code, subject, message).at(place.clone()).rule(PACKAGE_RULE)
     };
     if !has(MANIFEST_FILE) {
-        fault(Code::ManifestAbsent, MANIFEST_FILE, format!("has no `{MANIFEST_FILE}`"));
+        faults.push(fault(Code::ManifestAbsent, MANIFEST_FILE, format!("has no `{MANIFEST_FILE}`")));
     }
     if !binary && !text {
-        fault(
-            Code::ModuleAbsent,
-            MODULE_FILE,
-            format!("has neither `{MODULE_FILE}` nor `{MODULE_TEXT_FILE}`"),
-        );
+        let what = format!("has neither `{MODULE_FILE}` nor `{MODULE_TEXT_FILE}`");
+        faults.push(fault(Code::ModuleAbsent, MODULE_FILE, what).maybe_hint(of_module_absent(listing)));
     }
     if binary && text {
-        fault(Code::ModuleTwice, MODULE_FILE, format!("has both `{MODULE_FILE}` and `{MODULE_TEXT_FILE}`"));
+        let what = format!("has both `{MODULE_FILE}` and `{MODULE_TEXT_FILE}`");
+        faults.push(fault(Code::ModuleTwice, MODULE_FILE, what));
     }
     faults
+}
+
+/// Where the module is that has still to be made or moved.
+fn of_module_absent<Source>(listing: &Listing<'_, Source>) -> Option<String> {
+    if listing.files.contains_key(BUILD_SCRIPT) {
+        let script = shown(&file_of(listing.package, BUILD_SCRIPT));
+        return Some(format!("it has a `{BUILD_SCRIPT}`: run `{script} OUT`, then build OUT"));
+    }
+    let other = listing.files.keys().find(|name| name.ends_with(".wasm"))?;
+    Some(format!("if `{}` is the module, name it `{MODULE_FILE}`, beside `{MANIFEST_FILE}`", shown(other)))
 }
 
 fn cut(mut faults: Vec<Diagnostic>, package: &str) -> Vec<Diagnostic> {

@@ -10,6 +10,12 @@ const SCHEMA: &str = include_str!("../../../docs/schema/subakoc.json");
 /// Demands that `value` is as the definition `name` of the schema says.
 pub(super) fn assert_valid(name: &str, value: &impl Serialize) {
     let schema: Value = serde_json::from_str(SCHEMA).expect("the schema is JSON");
+    // A validator begins at the root.
+    let root = serde_json::json!({ "$ref": format!("#/$defs/{name}") });
+    assert!(
+        schema["anyOf"].as_array().is_some_and(|any| any.contains(&root)),
+        "add {name} to the root's anyOf"
+    );
     let value = serde_json::to_value(value).expect("a report is JSON");
     let faults = faults(name, &schema, &value);
     assert!(faults.is_empty(), "{}\n{value:#}", faults.join("\n"));

@@ -9,9 +9,7 @@ use p256::ecdsa;
 use p256::ecdsa::signature::Signer as _;
 use p256::pkcs8::EncodePrivateKey as _;
 use pkcs8::pkcs5::pbes2::Parameters;
-use pkcs8::{
-    EncryptedPrivateKeyInfoRef, LineEnding, ObjectIdentifier, PrivateKeyInfoRef, SecretDocument,
-};
+use pkcs8::{EncryptedPrivateKeyInfoRef, LineEnding, ObjectIdentifier, PrivateKeyInfoRef, SecretDocument};
 use subako_manifest::key::{Algorithm, PublicKey};
 use zeroize::Zeroizing;
 
@@ -33,7 +31,7 @@ const MAX_SECRET_BYTES: u64 = 64 * 1024;
 
 /// A private key. Its `Debug` shows the public key only.
 pub struct PrivateKey {
-    secret: Secret,
+    secret: Box<Secret>,
     public: PublicKey,
 }
 
@@ -77,7 +75,9 @@ impl NotPrivateKey {
         let name = subako_manifest::text::shown(name);
         match self {
             Self::Form(_) => Some(format!("openssl pkcs8 -topk8 -in {name} -out key.pem")),
-            Self::Encryption(_) => Some(format!("openssl pkcs8 -topk8 -v2 aes-256-cbc -in {name} -out key.pem")),
+            Self::Encryption(_) => {
+                Some(format!("openssl pkcs8 -topk8 -v2 aes-256-cbc -in {name} -out key.pem"))
+            }
             _ => None,
         }
     }
@@ -127,16 +127,12 @@ impl PrivateKey {
         }
         let read = SecretDocument::from_pem(pem.trim_ascii());
         let (label, document) = read.map_err(|_| refused(NotPrivateKey::Pem))?;
-        let document = if label == ENCRYPTED {
-            decrypt(name, &document, passphrase)?
-        } else {
-            document
-        };
+        let document = if label == ENCRYPTED { decrypt(name, &document, passphrase)? } else { document };
         Self::from_der(document.as_bytes()).map_err(refused)
     }
 
     fn from_der(der: &[u8]) -> Result<Self, NotPrivateKey> {
-        let info = PrivateKeyInfoRef::try_from(der).map_err(|error| NotPrivateKey::Broken(error.into()))?;
+        let info = PrivateKeyInfoRef::try_from(der).map_err(NotPrivateKey::Broken)?;
         let secret = match info.algorithm.oid {
             ED25519 => {
                 // An octet string of 32 bytes inside the octet string.
@@ -151,7 +147,7 @@ impl PrivateKey {
             _ => return Err(NotPrivateKey::Kind),
         };
         let public = secret.public_key().map_err(|_| NotPrivateKey::Kind)?;
-        Ok(Self { secret, public })
+        Ok(Self { secret: Box::new(secret), public })
     }
 
     /// Makes a new key.
@@ -174,7 +170,7 @@ impl PrivateKey {
             }
         };
         let public = secret.public_key().map_err(Error::Public)?;
-        Ok(Self { secret, public })
+        Ok(Self { secret: Box::new(secret), public })
     }
 
     /// The key as PEM, encrypted where there is a passphrase.
@@ -183,7 +179,7 @@ impl PrivateKey {
     ///
     /// [`Error::Random`] and [`Error::Encode`].
     pub fn to_pem(&self, passphrase: Option<&str>) -> Result<Zeroizing<String>, Error> {
-        let document = match &self.secret {
+        let document = match &*self.secret {
             Secret::Ed25519(key) => {
                 let der = Zeroizing::new([ED25519_HEADER, key.as_bytes()].concat());
                 SecretDocument::try_from(der.as_slice()).map_err(|error| Error::Encode(error.into()))?
@@ -206,7 +202,7 @@ impl PrivateKey {
     /// The signature of `message`, in its one spelling: the same for the same message.
     #[must_use]
     pub fn sign(&self, message: &[u8]) -> Vec<u8> {
-        match &self.secret {
+        match &*self.secret {
             Secret::Ed25519(key) => ed25519_dalek::Signer::sign(key, message).to_bytes().to_vec(),
             Secret::P256(key) => {
                 let signature: ecdsa::Signature = key.sign(message);
@@ -232,7 +228,7 @@ fn decrypt(
 ) -> Result<SecretDocument, Error> {
     let refused = |why| Error::Key { name: name.to_owned(), why };
     let encrypted = EncryptedPrivateKeyInfoRef::try_from(document.as_bytes())
-        .map_err(|error| refused(NotPrivateKey::Broken(error.into())))?;
+        .map_err(|error| refused(NotPrivateKey::Broken(error)))?;
     let passphrase = passphrase()?;
     encrypted.decrypt(passphrase.as_bytes()).map_err(|error| match error {
         pkcs8::Error::EncryptedPrivateKey(
@@ -250,7 +246,6 @@ fn encrypt(document: &SecretDocument, passphrase: &str) -> Result<SecretDocument
     getrandom::fill(&mut salt).and_then(|()| getrandom::fill(&mut iv)).map_err(Error::Random)?;
     let parameters = Parameters::generate_pbkdf2_sha256_aes256cbc(ROUNDS, &salt, iv);
     let parameters = parameters.map_err(|error| Error::Encode(error.into()))?;
-    let info = PrivateKeyInfoRef::try_from(document.as_bytes())
-        .map_err(|error| Error::Encode(error.into()))?;
+    let info = PrivateKeyInfoRef::try_from(document.as_bytes()).map_err(Error::Encode)?;
     info.encrypt_with_params(parameters, passphrase).map_err(Error::Encode)
 }

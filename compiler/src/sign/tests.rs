@@ -2,8 +2,8 @@ use serde_json::json;
 use subako_manifest::digest::Digest;
 use subako_manifest::index::{ARTIFACT_FORMAT, BUNDLE_FORMAT, ENGINE_NAME, Engine, Index};
 
-use super::*;
 use super::provenance::Source;
+use super::*;
 
 fn key(algorithm: Algorithm) -> PrivateKey {
     PrivateKey::generate(algorithm).unwrap()
@@ -33,10 +33,7 @@ fn a_key_comes_back_from_its_pem() {
         };
         assert_eq!(with("secret").unwrap().public_key(), made.public_key());
         assert!(matches!(with("Secret"), Err(Error::PassphraseWrong(_))));
-        assert!(matches!(
-            PrivateKey::from_pem("k", &pem, no_passphrase),
-            Err(Error::PassphraseAbsent(_))
-        ));
+        assert!(matches!(PrivateKey::from_pem("k", &pem, no_passphrase), Err(Error::PassphraseAbsent(_))));
     }
 }
 

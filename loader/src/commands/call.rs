@@ -1,36 +1,80 @@
 //! `subako-loader call`.
 
 use std::io::{self, IsTerminal as _, Read as _};
+use std::mem;
 use std::path::Path;
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use subako_loader::answer::CallToolResult;
 use subako_loader::call::call_tool;
+use subako_loader::engine::MAX_FRAMES;
 use subako_loader::outcome::{Cause, Crash, Outcome};
 use subako_loader::render::{Shown, Volume, render};
+use subako_loader::timings::{self, Mark};
 use subako_manifest::diagnostic::{Code, Diagnostic};
 use subako_manifest::text::{grouped, shown, shown_lines};
 
-use super::program::open;
+use super::program::{Program, open};
 use super::{
     ANSWERED, ANSWERED_IS_ERROR, CRASHED, Prepared, Stop, prepare, print, print_json, read_file, say,
 };
 use crate::args::{Call, Format};
 
-pub(super) fn run(args: &Call) -> Result<u8, Stop> {
+/// Runs the call; `--timings` tells how long its steps took.
+pub(super) fn timed(args: &Call, started: i128) -> Result<u8, Stop> {
+    if args.timings {
+        timings::keep(Mark { step: "main", at: started });
+    }
+    timings::mark("arguments");
+    let ended = run(args);
+    tell_timings(&timings::take());
+    ended
+}
+
+/// The first mark and the last as they are, to be compared with another process's clock; and what
+/// each step took. It is printed in one go, after the last mark.
+fn tell_timings(marks: &[Mark]) {
+    let (Some(first), Some(last)) = (marks.first(), marks.last()) else { return };
+    let mut lines = vec![format!("timing: {} at {} ns", first.step, first.at)];
+    for pair in marks.windows(2) {
+        let nanoseconds = pair[1].at - pair[0].at;
+        lines.push(format!(
+            "timing: {} {}.{} us",
+            pair[1].step,
+            nanoseconds / 1000,
+            nanoseconds % 1000 / 100
+        ));
+    }
+    lines.push(format!("timing: end at {} ns", last.at));
+    say(&lines.join("\n"));
+}
+
+fn run(args: &Call) -> Result<u8, Stop> {
     let arguments = arguments(&args.arguments)?;
     let opened = open(&args.source, args.shared.verbose)?;
     check_tool(&args.tool, opened.tool_names())?;
     let program = opened.load(args.bounds.target.as_ref(), args.shared.verbose)?;
     let prepared = prepare(&program, &args.bounds)?;
-    match call_tool(&program.module, &prepared.setup, &args.tool, arguments)? {
+    timings::mark("volume");
+    let called = call_tool(&program.module, &prepared.setup, &args.tool, arguments);
+    timings::mark("hand over");
+    let told = match called.map_err(|error| Stop::of_call(&error, &prepared.setup.interrupt))? {
         Outcome::Answered(answer) => tell_answer(args, &answer, &prepared),
-        Outcome::Crashed(crash) => tell_crash(args.shared.format, &crash),
-    }
+        Outcome::Crashed(crash) => tell_crash(args.shared.format, &crash, args.bounds.stderr),
+    };
+    timings::mark("print");
+    // The directories that were made go; the code goes with the process, which ends now.
+    let Program { module, assets, .. } = program;
+    mem::forget(module);
+    drop((assets, prepared));
+    timings::mark("clean up");
+    told
 }
 
-/// The arguments as they are given: JSON, `@FILE`, or `-`.
-fn arguments(given: &str) -> Result<Map<String, Value>, Stop> {
+/// The arguments as they are given: JSON, `@FILE`, or `-`. They go to the tool as they are: only
+/// that they are an object is looked at.
+fn arguments(given: &str) -> Result<Box<RawValue>, Stop> {
     let (bytes, from) = match given.strip_prefix('@') {
         Some(path) => (read_file(Path::new(path), Code::Arguments)?, path),
         None if given == "-" => {
@@ -42,17 +86,20 @@ fn arguments(given: &str) -> Result<Map<String, Value>, Stop> {
         }
         None => (given.as_bytes().to_vec(), "ARGUMENTS"),
     };
-    let wrong = |why: String| {
+    let wrong = |why: &str| {
         Stop::one(
             Diagnostic::error(Code::Arguments, from, format!("`{}` is not a JSON object{why}", shown(from)))
                 .rule("a tool's arguments are a JSON object (ABI 1, \"When the agent calls a tool\")")
                 .hint("give them like `{\"name\":\"Ada\"}`, in single quotes for the shell"),
         )
     };
-    match serde_json::from_slice(&bytes) {
-        Ok(Value::Object(arguments)) => Ok(arguments),
-        Ok(_) => Err(wrong(String::new())),
-        Err(error) => Err(wrong(format!(": {error}"))),
+    if bytes.starts_with(b"\xef\xbb\xbf") {
+        return Err(wrong(": it begins with a byte order mark"));
+    }
+    let json: Box<RawValue> = serde_json::from_slice(&bytes).map_err(|error| wrong(&format!(": {error}")))?;
+    match json.get().starts_with('{') {
+        true => Ok(json),
+        false => Err(wrong("")),
     }
 }
 
@@ -63,7 +110,8 @@ fn check_tool(tool: &str, names: &[String]) -> Result<(), Stop> {
     }
     let names: Vec<String> = names.iter().map(|name| format!("`{}`", shown(name))).collect();
     let message = format!("`{}` is no tool of this bundle, which has {}", shown(tool), names.join(", "));
-    Err(Stop::one(Diagnostic::error(Code::ToolUnknown, tool, message)))
+    let hint = tool.starts_with('{').then(|| "give TOOL before ARGUMENTS".to_owned());
+    Err(Stop::one(Diagnostic::error(Code::ToolUnknown, tool, message).maybe_hint(hint)))
 }
 
 fn tell_answer(args: &Call, answer: &CallToolResult, prepared: &Prepared) -> Result<u8, Stop> {
@@ -107,7 +155,7 @@ fn drawn(block: &Shown, escape: bool) -> String {
 
 /// Tells of a crash what the model would be told: that the function crashed, and the end of its
 /// stderr; and, for whoever has to mend it, why.
-pub(super) fn tell_crash(format: Format, crash: &Crash) -> Result<u8, Stop> {
+pub(super) fn tell_crash(format: Format, crash: &Crash, stderr_is_shown: bool) -> Result<u8, Stop> {
     let backtrace = match &crash.cause {
         Cause::Trap { backtrace, .. } => backtrace.as_slice(),
         _ => &[],
@@ -125,7 +173,11 @@ pub(super) fn tell_crash(format: Format, crash: &Crash) -> Result<u8, Stop> {
             for function in backtrace {
                 say(&format!("  in {}", shown(function)));
             }
-            if !crash.stderr_tail.is_empty() {
+            if backtrace.len() == MAX_FRAMES {
+                say("  …");
+            }
+            say("  see docs/host.md, \"How a call ends\"");
+            if !crash.stderr_tail.is_empty() && !stderr_is_shown {
                 say(&format!("the end of its stderr:\n{}", shown_lines(crash.stderr_tail.trim_end())));
             }
         }

@@ -1,6 +1,7 @@
 //! `subako-loader exec`.
 
 use std::io::{self, BufReader};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use subako_loader::call::run as run_module;
 use subako_loader::outcome::Crash;
@@ -14,9 +15,18 @@ use crate::args::{Exec, Format};
 pub(super) fn run(args: &Exec) -> Result<u8, Stop> {
     let program = open(&args.source, args.verbose)?.load(args.bounds.target.as_ref(), args.verbose)?;
     let prepared = prepare(&program, &args.bounds)?;
-    let relay = Relay::new(BufReader::new(io::stdin()), io::stdout());
-    match run_module(&program.module, &prepared.setup, Box::new(relay))? {
+    let unpassed = Arc::new(Mutex::new(None));
+    let relay = Relay::new(BufReader::new(io::stdin()), io::stdout(), Arc::clone(&unpassed));
+    let ended = run_module(&program.module, &prepared.setup, Box::new(relay))
+        .map_err(|error| Stop::of_call(&error, &prepared.setup.interrupt))?;
+    let unpassed = unpassed.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(error) = unpassed.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+        return Err(Stop::Stdout(error));
+    }
+    match ended {
         (None, _) => Ok(ANSWERED),
-        (Some(cause), stderr_tail) => tell_crash(Format::Text, &Crash { cause, stderr_tail }),
+        (Some(cause), stderr_tail) => {
+            tell_crash(Format::Text, &Crash { cause, stderr_tail }, args.bounds.stderr)
+        }
     }
 }

@@ -7,6 +7,7 @@ use subako_loader::cache::{Cache, Installed, Reference};
 use subako_loader::map::{MappedModule, map};
 use subako_loader::package_files;
 use subako_loader::pick::{HostCpu, Pick, pick_present};
+use subako_loader::timings;
 use subako_loader::verify::{VerifiedArtifact, VerifiedBundle, verify};
 use subako_manifest::bundle::{OpenBundle, TOOLS};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place};
@@ -63,8 +64,11 @@ pub(super) fn open(source: &Source, verbose: bool) -> Result<Opened, Stop> {
 pub(super) fn open_file(source: &Source, verbose: bool) -> Result<VerifiedBundle<BundleFile>, Stop> {
     let trust = trust::trust(source)?;
     let file = BundleFile::open(&source.bundle).map_err(unreadable(&source.bundle, Code::BundleAbsent))?;
+    timings::mark("open");
     let bundle = OpenBundle::open(file).map_err(|error| in_file(&error, &source.bundle))?;
+    timings::mark("index");
     let bundle = verify(bundle, &trust).map_err(|error| in_file(&error, &source.bundle))?;
+    timings::mark("signature");
     trust::tell(bundle.voucher(), source, verbose);
     Ok(bundle)
 }
@@ -72,6 +76,7 @@ pub(super) fn open_file(source: &Source, verbose: bool) -> Result<VerifiedBundle
 fn open_installed(source: &Source, reference: &Reference) -> Result<Opened, Stop> {
     let installed = Cache::open_existing(&args::cache_dir(source.cache_dir.as_deref())?)?.find(reference)?;
     trust::ask_again(source, installed.record())?;
+    timings::mark("record");
     Ok(Opened::Installed(Box::new(installed)))
 }
 
@@ -128,13 +133,19 @@ impl Opened {
 
     /// Loads what runs on this host.
     pub(super) fn load(&self, target: Option<&Target>, verbose: bool) -> Result<Program, Stop> {
-        let (artifact, assets) = match self {
-            Self::File(bundle, path) => (picked(bundle, path, target, verbose)?, unpacked(bundle, path)?),
-            Self::Installed(installed) => {
-                (installed_artifact(installed, target, verbose)?, installed.package().map(Assets::Installed))
-            }
+        let artifact = match self {
+            Self::File(bundle, path) => picked(bundle, path, target, verbose)?,
+            Self::Installed(installed) => installed_artifact(installed, target, verbose)?,
         };
-        Ok(Program { package: self.package().to_owned(), module: map(artifact)?, assets })
+        let module = map(artifact)?;
+        timings::mark("code");
+        let assets = match self {
+            _ if !module.reaches_files() => None,
+            Self::File(bundle, path) => unpacked(bundle, path)?,
+            Self::Installed(installed) => installed.package().map(Assets::Installed),
+        };
+        timings::mark("assets");
+        Ok(Program { package: self.package().to_owned(), module, assets })
     }
 }
 
@@ -173,7 +184,10 @@ fn picked(
     verbose: bool,
 ) -> Result<VerifiedArtifact, Stop> {
     let pick = picked_for_host(bundle, path, target, verbose)?;
-    bundle.artifact(&pick).map_err(|error| in_file(&error, path))
+    timings::mark("pick");
+    let artifact = bundle.artifact(&pick).map_err(|error| in_file(&error, path))?;
+    timings::mark("map and digest");
+    Ok(artifact)
 }
 
 fn installed_artifact(
@@ -192,7 +206,9 @@ fn installed_artifact(
     if verbose {
         say(&format!("runs: {} of installed bundle {}", record.target, record.digest));
     }
-    Ok(installed.artifact()?)
+    let artifact = installed.artifact()?;
+    timings::mark("pick");
+    Ok(artifact)
 }
 
 /// The diagnostics of an error, with the file that they are about.

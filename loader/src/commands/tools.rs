@@ -10,9 +10,9 @@ use super::{ANSWERED, Stop, print, print_json};
 use crate::args::{Format, Tools};
 
 pub(super) fn run(args: &Tools) -> Result<u8, Stop> {
-    let opened = open(&args.source, args.shared.verbose)?;
+    let opened = open(&args.source, false)?;
     let tools = ToolSet::from_json(&opened.tools()?).map_err(|error| in_file(&error, &args.source.bundle))?;
-    match args.shared.format {
+    match args.format {
         Format::Json => {
             let raw: Vec<&RawValue> = tools.tools().iter().map(|tool| &*tool.raw).collect();
             print_json(&json!({ "package": opened.package(), "tools": raw }))?;

@@ -68,5 +68,5 @@ pub(super) fn tell(voucher: &Voucher, source: &Source, verbose: bool) {
 }
 
 fn warn_of_unsigned(name: &str) {
-    say(&format!("warning: `{}` runs unsigned, as --allow-unsigned asks", shown(name)));
+    say(&format!("warning: `{}` is not signed, which --allow-unsigned accepts", shown(name)));
 }

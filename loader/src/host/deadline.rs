@@ -1,6 +1,7 @@
 //! When a call has to be over: one wall-clock deadline for the module's own code, for its host
 //! calls, its sleeps and its reads (design, "The ABI 1 host").
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,8 @@ struct State {
     at: Instant,
     exiting: bool,
     paused_since: Option<Instant>,
+    /// It has passed and somebody was told: whatever moves it, it stays so.
+    passed: bool,
     over: bool,
 }
 
@@ -30,13 +33,18 @@ pub enum Waited {
     Over,
     /// The deadline has passed and the call goes on.
     Passed,
+    /// Somebody asked for the end of the call.
+    Interrupted,
 }
+
+/// How often a waiting thread looks whether somebody asked for the end.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 impl Deadline {
     /// A deadline `limit` from now.
     #[must_use]
     pub fn starting_now(limit: Duration) -> Self {
-        let state = State { at: far(limit), exiting: false, paused_since: None, over: false };
+        let state = State { at: far(limit), exiting: false, paused_since: None, passed: false, over: false };
         Self { limit, state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -73,7 +81,11 @@ impl Deadline {
     /// The time left; zero when the deadline has passed.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        locked(&self.state).at.saturating_duration_since(Instant::now())
+        let state = locked(&self.state);
+        match state.passed {
+            true => Duration::ZERO,
+            false => state.at.saturating_duration_since(Instant::now()),
+        }
     }
 
     /// What a call that has passed the deadline ended of.
@@ -88,21 +100,27 @@ impl Deadline {
         (self.remaining() == Duration::ZERO).then(|| self.cause())
     }
 
-    /// Waits until the call is over or the deadline has passed.
-    pub fn wait(&self) -> Waited {
+    /// Waits until the call is over, the deadline has passed, or `interrupt` is no longer 0.
+    pub fn wait(&self, interrupt: &AtomicUsize) -> Waited {
         let mut state = locked(&self.state);
         loop {
             if state.over {
                 return Waited::Over;
+            }
+            if interrupt.load(Ordering::Relaxed) != 0 {
+                state.at = Instant::now();
+                state.passed = true;
+                return Waited::Interrupted;
             }
             let left = match state.paused_since {
                 Some(_) => Duration::MAX,
                 None => state.at.saturating_duration_since(Instant::now()),
             };
             if left == Duration::ZERO {
+                state.passed = true;
                 return Waited::Passed;
             }
-            state = self.wait_changed(state, left);
+            state = self.wait_changed(state, left.min(LOOK_EVERY));
         }
     }
 
@@ -124,7 +142,7 @@ impl Deadline {
         state: std::sync::MutexGuard<'a, State>,
         left: Duration,
     ) -> std::sync::MutexGuard<'a, State> {
-        match self.changed.wait_timeout(state, left.min(Duration::from_secs(3600))) {
+        match self.changed.wait_timeout(state, left) {
             Ok((state, _)) => state,
             Err(poisoned) => poisoned.into_inner().0,
         }
@@ -157,10 +175,15 @@ mod tests {
     #[test]
     fn waiting_ends_when_the_call_is_over_or_late() {
         let deadline = Deadline::starting_now(Duration::ZERO);
-        assert_eq!(deadline.wait(), Waited::Passed);
+        let (nobody, somebody) = (AtomicUsize::new(0), AtomicUsize::new(2));
+        assert_eq!(deadline.wait(&nobody), Waited::Passed);
+        assert_eq!(deadline.wait(&somebody), Waited::Interrupted);
+        assert!(deadline.passed().is_some());
+        // Nothing takes back what somebody was told.
+        deadline.stopped_during(|| ());
         assert!(deadline.passed().is_some());
         deadline.over();
-        assert_eq!(deadline.wait(), Waited::Over);
+        assert_eq!(deadline.wait(&somebody), Waited::Over);
         assert!(deadline.wait_over(Duration::ZERO));
     }
 

@@ -9,13 +9,14 @@ use wasmtime::ResourceLimiter;
 pub struct MemoryLimit {
     bytes: u64,
     refused: bool,
+    refused_table: Option<u64>,
 }
 
 impl MemoryLimit {
     /// A limit of `bytes`.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
-        Self { bytes, refused: false }
+        Self { bytes, refused: false, refused_table: None }
     }
 
     /// The limit in bytes.
@@ -28,6 +29,12 @@ impl MemoryLimit {
     #[must_use]
     pub fn was_refused(&self) -> bool {
         self.refused
+    }
+
+    /// The elements of the last table that was more than the module may have.
+    #[must_use]
+    pub fn refused_table(&self) -> Option<u64> {
+        self.refused_table
     }
 }
 
@@ -50,7 +57,10 @@ impl ResourceLimiter for MemoryLimit {
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
         let allowed = desired as u64 <= MAX_TABLE_ELEMENTS;
-        self.refused |= !allowed;
+        if !allowed {
+            self.refused = true;
+            self.refused_table = Some(desired as u64);
+        }
         Ok(allowed)
     }
 

@@ -19,21 +19,10 @@ use super::locked;
 #[derive(Debug, Default)]
 pub struct StderrTail {
     bytes: VecDeque<u8>,
-    live: bool,
 }
 
 impl StderrTail {
-    /// A tail that also shows everything on this process's stderr as it comes, if `live`.
-    #[must_use]
-    pub fn new(live: bool) -> Self {
-        Self { bytes: VecDeque::new(), live }
-    }
-
     fn push(&mut self, bytes: &[u8]) {
-        if self.live {
-            // Nobody to show it to is no fault of the module's.
-            let _ = std::io::stderr().write_all(bytes);
-        }
         let bytes = &bytes[bytes.len().saturating_sub(STDERR_TAIL_BYTES)..];
         let surplus = (self.bytes.len() + bytes.len()).saturating_sub(STDERR_TAIL_BYTES);
         self.bytes.drain(..surplus);
@@ -52,7 +41,12 @@ impl StderrTail {
 
 /// The stream that the module writes to.
 #[derive(Clone)]
-pub struct Stderr(pub Arc<Mutex<StderrTail>>);
+pub struct Stderr {
+    /// Where its end is kept.
+    pub tail: Arc<Mutex<StderrTail>>,
+    /// Whether everything is shown on this process's stderr as it comes.
+    pub live: bool,
+}
 
 impl IsTerminal for Stderr {
     fn is_terminal(&self) -> bool {
@@ -72,7 +66,13 @@ impl StdoutStream for Stderr {
 
 impl OutputStream for Stderr {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        locked(&self.0).push(&bytes);
+        // Not while the tail is locked: a reader of ours who does not read holds up the module, and
+        // the end of the call has the tail to tell.
+        locked(&self.tail).push(&bytes);
+        if self.live {
+            // Nobody to show it to is no fault of the module's.
+            let _ = std::io::stderr().write_all(&bytes);
+        }
         Ok(())
     }
 
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_last_four_kibibytes_stay() {
-        let mut tail = StderrTail::new(false);
+        let mut tail = StderrTail::default();
         tail.push(&[b'a'; 5000]);
         tail.push(b"end");
         assert_eq!(tail.text().len(), 4096);
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_cut_is_at_a_character() {
-        let mut tail = StderrTail::new(false);
+        let mut tail = StderrTail::default();
         tail.push("é".repeat(3000).as_bytes());
         tail.push(b"x");
         assert_eq!(tail.text(), format!("{}x", "é".repeat(2047)));
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn other_bytes_are_replaced() {
-        let mut tail = StderrTail::new(false);
+        let mut tail = StderrTail::default();
         tail.push(b"a\xffb");
         assert_eq!(tail.text(), "a\u{fffd}b");
     }

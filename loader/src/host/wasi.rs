@@ -82,11 +82,11 @@ functions! {
     file fd_filestat_get(fd: i32, out: i32);
     overlay fd_filestat_set_size(fd: i32, size: i64);
     file fd_filestat_set_times(fd: i32, atim: i64, mtim: i64, flags: i32);
-    file fd_pread(fd: i32, iovs: i32, iovs_len: i32, offset: i64, out: i32);
+    overlay fd_pread(fd: i32, iovs: i32, iovs_len: i32, offset: i64, out: i32);
     engine fd_prestat_dir_name(fd: i32, path: i32, path_len: i32);
     engine fd_prestat_get(fd: i32, out: i32);
     overlay fd_pwrite(fd: i32, iovs: i32, iovs_len: i32, offset: i64, out: i32);
-    file fd_read(fd: i32, iovs: i32, iovs_len: i32, out: i32);
+    overlay fd_read(fd: i32, iovs: i32, iovs_len: i32, out: i32);
     file fd_readdir(fd: i32, buf: i32, buf_len: i32, cookie: i64, out: i32);
     overlay fd_renumber(from: i32, to: i32);
     file fd_seek(fd: i32, offset: i64, whence: i32, out: i32);
@@ -94,11 +94,11 @@ functions! {
     engine fd_tell(fd: i32, out: i32);
     overlay fd_write(fd: i32, iovs: i32, iovs_len: i32, out: i32);
     file path_create_directory(fd: i32, path: i32, path_len: i32);
-    file path_filestat_get(fd: i32, flags: i32, path: i32, path_len: i32, out: i32);
+    overlay path_filestat_get(fd: i32, flags: i32, path: i32, path_len: i32, out: i32);
     file path_filestat_set_times(
         fd: i32, flags: i32, path: i32, path_len: i32, atim: i64, mtim: i64, set: i32
     );
-    file path_link(
+    overlay path_link(
         old_fd: i32, old_flags: i32, old_path: i32, old_len: i32, new_fd: i32, new_path: i32, new_len: i32
     );
     file path_open(
@@ -106,8 +106,8 @@ functions! {
         fdflags: i32, out: i32
     );
     file path_readlink(fd: i32, path: i32, path_len: i32, buf: i32, buf_len: i32, out: i32);
-    file path_remove_directory(fd: i32, path: i32, path_len: i32);
-    file path_rename(
+    overlay path_remove_directory(fd: i32, path: i32, path_len: i32);
+    overlay path_rename(
         old_fd: i32, old_path: i32, old_len: i32, new_fd: i32, new_path: i32, new_len: i32
     );
     file path_symlink(old_path: i32, old_len: i32, fd: i32, new_path: i32, new_len: i32);

@@ -17,7 +17,7 @@ pub enum Error {
     #[error(transparent)]
     Archive(#[from] archive::Error),
     /// There is no index.
-    #[error("`{INDEX}` is not in the bundle")]
+    #[error("`{INDEX}` is absent: the file is a zip, but not a bundle")]
     IndexAbsent,
     /// The index is wrong.
     #[error(transparent)]
@@ -142,13 +142,18 @@ fn name(method: Method) -> String {
     }
 }
 
+/// Nothing in a bundle can be mended by hand: another byte is another bundle.
+pub(crate) const GET_AGAIN: &str =
+    "get the bundle again from where it was built: unpacking and zipping it anew makes another file";
+
 impl Explain for Error {
     fn diagnostics(&self) -> Vec<Diagnostic> {
-        let error = |code, subject: &str| Diagnostic::error(code, subject, self.to_string());
+        let error = |code, subject: &str| Diagnostic::error(code, subject, self.to_string()).hint(GET_AGAIN);
         vec![match self {
             Self::Index(index) => return index.diagnostics(),
             Self::Archive(archive) => explain_archive(archive),
-            Self::IndexAbsent => error(Code::BundleIndexAbsent, INDEX),
+            Self::IndexAbsent => error(Code::BundleIndexAbsent, INDEX)
+                .hint("if it is a package, `subakoc build PACKAGE -o OUT.subako` makes a bundle of it"),
             Self::EntryAbsent { path } => error(Code::BundleEntryAbsent, path),
             Self::EntryUnknown { path } => error(Code::BundleEntryUnknown, path),
             Self::Order { path } => error(Code::BundleZipOrder, path),
@@ -178,6 +183,10 @@ fn explain_archive(error: &archive::Error) -> Diagnostic {
     };
     let subject = error.entry().unwrap_or("bundle").to_owned();
     let diagnostic = Diagnostic::error(code, subject, error.to_string());
+    let diagnostic = match error {
+        E::EndAbsent => diagnostic.hint("if it is a bundle, get it again from where it was built"),
+        _ => diagnostic.hint(GET_AGAIN),
+    };
     match error.offset() {
         Some(offset) => diagnostic.at(offset_only(offset)),
         None => diagnostic,

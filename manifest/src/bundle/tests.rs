@@ -149,9 +149,7 @@ fn file_with(json: &[u8], mut parts: Vec<Part>) -> Vec<u8> {
 /// The good bundle with these signatures, each a name and its bytes.
 pub(crate) fn signed(signatures: &[(String, Vec<u8>)]) -> OpenBundle<Vec<u8>> {
     let (index, mut parts) = good();
-    parts.extend(
-        signatures.iter().map(|(name, bytes)| deflated_part(&signature_path(name).unwrap(), bytes)),
-    );
+    parts.extend(signatures.iter().map(|(name, bytes)| deflated_part(&signature_path(name).unwrap(), bytes)));
     OpenBundle::open(file(&index, parts)).unwrap()
 }
 
@@ -283,6 +281,19 @@ fn entries_are_those_of_the_index() {
     );
 
     assert_eq!(refused(zip(&parts)), Error::IndexAbsent);
+    // Of a zip that is no bundle, neither the order nor what only bundles lack is told.
+    let package = zip(&[deflated_part(TOOLS, b"{}"), deflated_part(MODULE, b"module")]);
+    let mut commented = package.clone();
+    let end = commented.len();
+    commented[end - 2] = 4;
+    commented.extend(b"more");
+    for package in [package, commented] {
+        let error = refused(package);
+        assert_eq!(error, Error::IndexAbsent);
+        let [told] = &error.diagnostics()[..] else { panic!("{error}") };
+        assert_eq!(told.message, "`bundle.json` is absent: the file is a zip, but not a bundle");
+        assert!(told.hint.as_deref().is_some_and(|hint| hint.contains("subakoc build")), "{told}");
+    }
 
     for path in ["signatures/", "signatures/a b.json", "signatures/a/b.json", "signatures/key.txt"] {
         let mut odd = parts.clone();
@@ -303,6 +314,8 @@ fn entries_are_sorted() {
     let error = refused(zip(&parts));
     assert_eq!(error, Error::Order { path: "package/texts/gr\u{fc}n.txt".into() });
     assert_eq!(code(&error), "E0719");
+    let hint = error.diagnostics().remove(0).hint;
+    assert!(hint.is_some_and(|hint| hint.contains("from where it was built")));
     parts.swap(4, 5);
     parts.push(parts[6].clone());
     assert_eq!(code(&refused(zip(&parts))), "E0702");
@@ -504,7 +517,7 @@ fn trailing_line() -> u64 {
 
 #[test]
 fn other_formats_are_told_apart() {
-    for (format, hinted) in [(0, false), (2, true), (700, true)] {
+    for (format, newer) in [(0, false), (2, true), (700, true)] {
         let error = text_error(|text| {
             text.replacen("\"format\": 1", &format!("\"format\": {format}, \"new\": []"), 1)
         });
@@ -515,7 +528,9 @@ fn other_formats_are_told_apart() {
             diagnostic.message,
             format!("`bundle.json` has format {format}, this version reads format 1")
         );
-        assert_eq!(diagnostic.hint.is_some(), hinted);
+        let hint = diagnostic.hint.as_deref().unwrap_or_default();
+        assert_eq!(hint.contains("use a version of this program"), newer, "{hint}");
+        assert_eq!(hint.contains("build it again"), !newer, "{hint}");
     }
     let error = text_error(|text| text.replacen("\"format\": 1", "\"format\": \"1\"", 1));
     assert!(matches!(error, IndexError::Json { line: 2, .. }), "{error:?}");

@@ -64,6 +64,7 @@ codes! {
     EntryNormalization = "E0122", Input, "two names in the package differ only by Unicode normalization";
     EntryFileAndDirectory = "E0123", Input, "a name in the package is a file and a directory";
     DirectoryContents = "E0124", Input, "a directory entry of the zip has contents";
+    PackageBundle = "E0125", Input, "the package is a bundle";
     FilesLimit = "E0130", Input, "the package has too many files";
     FileBytesLimit = "E0131", Input, "a file of the package is too large";
     TotalBytesLimit = "E0132", Input, "the files of the package are too large together";
@@ -265,9 +266,10 @@ codes! {
     CacheOtherCpu = "E0918", Input, "the bundle is installed for another CPU";
     EngineStart = "E0920", Environment, "the engine cannot start on this machine";
     CallThread = "E0921", Environment, "a call's thread cannot run";
-    PreopenAbsent = "E0922", Environment, "a directory for the module cannot be opened";
+    PreopenAbsent = "E0922", Usage, "a directory for the module cannot be opened";
     CacheShared = "E0923", Environment, "a part of the cache may be written by others";
     CacheAbsent = "E0924", Usage, "there is no place for the cache";
+    Interrupted = "E0925", Environment, "the call is interrupted";
 }
 
 impl Serialize for Code {

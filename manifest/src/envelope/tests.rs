@@ -91,10 +91,8 @@ fn a_signature_is_of_its_key_and_its_payload() {
     let bare = signing_key().sign(b"{}").to_bytes().to_vec();
     let bare = Envelope::new(b"{}".to_vec(), key().id(), bare);
     assert_eq!(bare.verify(&key()), Err(Error::Signature(WrongSignature::Other)));
-    let other = PublicKey::ed25519(ed25519_dalek::SigningKey::from_bytes(&[7; 32]).verifying_key().as_bytes());
+    let other =
+        PublicKey::ed25519(ed25519_dalek::SigningKey::from_bytes(&[7; 32]).verifying_key().as_bytes());
     let other = other.unwrap();
-    assert_eq!(
-        good.verify(&other),
-        Err(Error::KeyId { found: key().id(), expected: other.id() })
-    );
+    assert_eq!(good.verify(&other), Err(Error::KeyId { found: key().id(), expected: other.id() }));
 }

@@ -99,7 +99,7 @@ fn a_long_manifest_is_refused() {
 fn fields_twice_are_refused() {
     let (code, message, _) = fault(greet(r#""abi":1"#, r#""abi":1,"abi":1,"\u0061bi":1"#));
     assert_eq!((code, &*message), ("E0206", "field `abi` is twice in the manifest"));
-    assert_eq!(codes(greet(r#""abi":1"#, r#""abi":1,"x":1,"x":2"#)), ["E0206"]);
+    assert_eq!(codes(greet(r#""abi":1"#, r#""abi":1,"x":1,"x":2"#)), ["E0206", "E0208"]);
 }
 
 #[test]
@@ -206,4 +206,23 @@ mod properties {
             let _ = parse(&bytes, "m");
         }
     }
+}
+
+#[test]
+fn a_misspelt_field_is_told_beside_the_one_that_is_absent() {
+    let told = faults(r#"{"abi":1,"name":"greet","descripton":"Greets people.","version":"2"}"#);
+    let lines: Vec<_> =
+        told.iter().map(|told| (told.code.as_str(), told.subject.as_str(), told.hint.as_deref())).collect();
+    assert_eq!(
+        lines,
+        [
+            ("E0214", "description", told[0].hint.as_deref()),
+            ("E0208", "descripton", Some("did you mean `description`?")),
+            ("E0208", "version", None),
+        ]
+    );
+    // A field that is there is not meant.
+    let text = greet(r#""abi":1"#, r#""abi":1,"names":[]"#);
+    let (_, warnings) = parse(text.as_bytes(), "m").unwrap();
+    assert_eq!(warnings[0].hint, None);
 }

@@ -139,7 +139,9 @@ fn one() -> u64 {
 }
 
 /// A field that is there is not `null`: nobody should wonder what that means.
-fn given<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+fn given<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
@@ -181,8 +183,8 @@ impl Trust {
         let file: File = serde_json::from_slice(bytes).map_err(json)?;
         let mut keys: Vec<TrustedKey> = Vec::new();
         for FileKey { name, key, expires, packages } in file.keys {
-            let key = PublicKey::from_base64(&key)
-                .map_err(|source| Fault::KeyOf { name: name.clone(), source })?;
+            let key =
+                PublicKey::from_base64(&key).map_err(|source| Fault::KeyOf { name: name.clone(), source })?;
             if keys.iter().any(|known| known.name == name || known.key == key) {
                 return Err(Fault::Twice(name));
             }

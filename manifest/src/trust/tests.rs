@@ -201,11 +201,20 @@ fn what_is_no_trust_file() {
     for (text, expected) in [
         ("{}".to_owned(), "is not a trust file: missing field `format`"),
         (good.replace("\"format\":1", "\"format\":2"), "has format 2, this version reads format 1"),
-        (good.replace("\"format\":1", "\"format\":1,\"format\":1"), "is not a trust file: duplicate field `format`"),
+        (
+            good.replace("\"format\":1", "\"format\":1,\"format\":1"),
+            "is not a trust file: duplicate field `format`",
+        ),
         (format!("{good}{{}}"), "is not a trust file: trailing characters"),
         (file(2, "", r#","more":1"#), "is not a trust file: unknown field `more`, expected one of"),
-        (file(2, r#","expire":"2027-01-01""#, ""), "is not a trust file: unknown field `expire`, expected one of"),
-        (file(1, r#","expires":"tomorrow""#, ""), "is not a trust file: `tomorrow` is not a date or time such as"),
+        (
+            file(2, r#","expire":"2027-01-01""#, ""),
+            "is not a trust file: unknown field `expire`, expected one of",
+        ),
+        (
+            file(1, r#","expires":"tomorrow""#, ""),
+            "is not a trust file: `tomorrow` is not a date or time such as",
+        ),
         (file(1, r#","expires":null"#, ""), "is not a trust file: invalid type: null, expected a string"),
         (file(1, r#","packages":null"#, ""), "is not a trust file: invalid type: null, expected a sequence"),
         (file(1, r#","packages":["Greet"]"#, ""), "names `Greet`, which is not a package name"),

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use wasmtime_wasi::p1::types::{
-    Ciovec, Errno, Fd, Fdflags, Filetype, Size, Subclockflags, Subscription, SubscriptionU,
+    Ciovec, Errno, Fd, Fdflags, Filetype, Lookupflags, Rights, Size, Subclockflags, Subscription,
+    SubscriptionU,
 };
 use wasmtime_wasi::p1::wasi_snapshot_preview1::{self as preview1, WasiSnapshotPreview1 as _};
 use wiggle::{GuestMemory, GuestPtr};
@@ -44,6 +45,56 @@ pub(super) fn fd_renumber(host: &mut CallHost, memory: &mut GuestMemory<'_>, fro
         host.write_budget.renumbered(from, to);
     }
     Ok(answer)
+}
+
+/// A read of no bytes gives none, where the engine would first wait for some.
+pub(super) fn fd_read(
+    host: &mut CallHost,
+    memory: &mut GuestMemory<'_>,
+    fd: i32,
+    iovs: i32,
+    iovs_len: i32,
+    out: i32,
+) -> Answer {
+    // Of the streams, only stdin can be read.
+    if first_buffer_bytes(memory, iovs, iovs_len) == 0 && is_readable(host, memory, fd, Filetype::Unknown) {
+        return no_bytes(memory, out);
+    }
+    at_once(preview1::fd_read(&mut host.wasi, memory, fd, iovs, iovs_len, out))?
+}
+
+/// A read of no bytes gives none, where the engine would say that it was interrupted.
+pub(super) fn fd_pread(
+    host: &mut CallHost,
+    memory: &mut GuestMemory<'_>,
+    fd: i32,
+    iovs: i32,
+    iovs_len: i32,
+    offset: i64,
+    out: i32,
+) -> Answer {
+    if first_buffer_bytes(memory, iovs, iovs_len) == 0 && is_readable(host, memory, fd, Filetype::RegularFile)
+    {
+        return no_bytes(memory, out);
+    }
+    at_once(preview1::fd_pread(&mut host.wasi, memory, fd, iovs, iovs_len, offset, out))?
+}
+
+/// Whether `fd` is of this type and open for reading.
+fn is_readable(host: &mut CallHost, memory: &mut GuestMemory<'_>, fd: i32, of_type: Filetype) -> bool {
+    let fdstat = at_once(host.wasi.fd_fdstat_get(memory, Fd::from(fd)));
+    fdstat.is_ok_and(|fdstat| {
+        fdstat.is_ok_and(|fdstat| {
+            fdstat.fs_filetype == of_type && fdstat.fs_rights_base.contains(Rights::FD_READ)
+        })
+    })
+}
+
+fn no_bytes(memory: &mut GuestMemory<'_>, out: i32) -> Answer {
+    match memory.write(GuestPtr::<Size>::new(out.cast_unsigned()), 0) {
+        Ok(()) => errno(Errno::Success),
+        Err(_) => errno(Errno::Fault),
+    }
 }
 
 pub(super) fn fd_write(
@@ -93,6 +144,91 @@ pub(super) fn fd_filestat_set_size(
         host.write_budget.spend(growth);
     }
     Ok(answer)
+}
+
+/// A symbolic link with a slash after it is the directory that it leads to, as in POSIX; the engine
+/// would drop the slash.
+pub(super) fn path_filestat_get(
+    host: &mut CallHost,
+    memory: &mut GuestMemory<'_>,
+    fd: i32,
+    flags: i32,
+    path: i32,
+    path_len: i32,
+    out: i32,
+) -> Answer {
+    let follow = match without_slashes(memory, path, path_len) < path_len {
+        true => Lookupflags::SYMLINK_FOLLOW.bits().cast_signed(),
+        false => 0,
+    };
+    at_once(preview1::path_filestat_get(&mut host.wasi, memory, fd, flags | follow, path, path_len, out))?
+}
+
+/// A directory may be named with a slash after it, as in POSIX; the engine would refuse that.
+pub(super) fn path_remove_directory(
+    host: &mut CallHost,
+    memory: &mut GuestMemory<'_>,
+    fd: i32,
+    path: i32,
+    path_len: i32,
+) -> Answer {
+    let path_len = without_slashes(memory, path, path_len);
+    at_once(preview1::path_remove_directory(&mut host.wasi, memory, fd, path, path_len))?
+}
+
+#[expect(clippy::too_many_arguments, reason = "the signature is WASI's")]
+pub(super) fn path_link(
+    host: &mut CallHost,
+    memory: &mut GuestMemory<'_>,
+    old_fd: i32,
+    old_flags: i32,
+    old_path: i32,
+    old_len: i32,
+    new_fd: i32,
+    new_path: i32,
+    new_len: i32,
+) -> Answer {
+    let wasi = &mut host.wasi;
+    across(at_once(preview1::path_link(
+        wasi, memory, old_fd, old_flags, old_path, old_len, new_fd, new_path, new_len,
+    ))??)
+}
+
+#[expect(clippy::too_many_arguments, reason = "the signature is WASI's")]
+pub(super) fn path_rename(
+    host: &mut CallHost,
+    memory: &mut GuestMemory<'_>,
+    old_fd: i32,
+    old_path: i32,
+    old_len: i32,
+    new_fd: i32,
+    new_path: i32,
+    new_len: i32,
+) -> Answer {
+    let wasi = &mut host.wasi;
+    across(at_once(preview1::path_rename(
+        wasi, memory, old_fd, old_path, old_len, new_fd, new_path, new_len,
+    ))??)
+}
+
+/// The directories of a volume may be on two file systems. The engine has no word for `EXDEV` and
+/// says `EIO`; programs that move files copy them for the first and give up for the second. A disk
+/// that fails fails again in the copy.
+fn across(answer: i32) -> Answer {
+    match answer == i32::from(Errno::Io as u16) {
+        true => errno(Errno::Xdev),
+        false => Ok(answer),
+    }
+}
+
+/// The length of a path without the slashes at its end; a path of slashes alone keeps them.
+fn without_slashes(memory: &GuestMemory<'_>, path: i32, path_len: i32) -> i32 {
+    let bytes = GuestPtr::<[u8]>::new((path.cast_unsigned(), path_len.cast_unsigned()));
+    let Ok(bytes) = memory.as_cow(bytes) else { return path_len };
+    match bytes.iter().rposition(|byte| *byte != b'/') {
+        Some(last) => i32::try_from(last + 1).unwrap_or(path_len),
+        None => path_len,
+    }
 }
 
 /// Fills the module's own memory, where the engine would first allocate as much as it asks for.
@@ -214,8 +350,8 @@ fn write_position(
     }
 }
 
-/// Bytes of the first buffer of a write that is not empty: the engine writes that one and says
-/// so, as WASI allows.
+/// Bytes of the first buffer that is not empty: the engine reads or writes that one and says so, as
+/// WASI allows. The lists of both have one layout.
 fn first_buffer_bytes(memory: &GuestMemory<'_>, iovs: i32, iovs_len: i32) -> u32 {
     let list = GuestPtr::<[Ciovec]>::new((iovs.cast_unsigned(), iovs_len.cast_unsigned()));
     list.iter()

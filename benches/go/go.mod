@@ -1,0 +1,3 @@
+module greet
+
+go 1.24

@@ -1,0 +1,72 @@
+//! A call leaves nothing behind: no file in the temporary directory, however it ended.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+use subako_tests::run::Run;
+
+use super::{Volume, guest, text};
+
+fn names(directory: &Path) -> Vec<String> {
+    fs::read_dir(directory)
+        .expect("it is there")
+        .map(|entry| entry.expect("it can be listed").file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+/// Assets, skills and a fresh volume are all directories that were made for the call.
+#[test]
+fn no_file_however_a_call_ends() {
+    let guest = guest!();
+    let bundle = guest.package().with("a.txt", "a").build();
+    let volume = Volume::new();
+    let _ = Run::of(Command::new("mkfifo").arg(volume.tmp().join("fifo"))).exits(0);
+    let temporary = volume.root.path().join("temporary");
+    fs::create_dir(&temporary).expect("the folder is ours");
+    let skill = format!("s={}", text(&volume.outside()));
+    let data = text(&volume.tmp());
+    let call = |script: &str, more: &[&str]| {
+        let mut command = bundle.loader("call");
+        command.env("TMPDIR", &temporary).args(["--skill", &skill, "--volume-data", &data]);
+        command.args(more).args(["--format", "json", "run"]).arg(json!({ "script": script }).to_string());
+        Run::of(&mut command)
+    };
+    for (script, more, code) in [
+        ("put /volume/tmp f x cw\nmkdir /volume/tmp dir", &[][..], 0),
+        ("exit 7", &[], 4),
+        ("no-such-call", &[], 4),
+        ("loop", &["--timeout", "1s"], 4),
+        // The module's thread never comes back.
+        ("open f /volume/data fifo r", &["--timeout", "1s"], 4),
+        ("preopens", &["--memory", "64KiB"], 3),
+        ("preopens", &["--skill", "absent=/no/such/directory"], 2),
+    ] {
+        let ended = call(script, more).exits(code);
+        assert_eq!(names(&temporary), [] as [String; 0], "{ended}");
+    }
+    // A hundred in a row.
+    for _ in 0..100 {
+        let _ = call("put /volume/tmp f x cw", &[]).exits(0);
+    }
+    assert_eq!(names(&temporary), [] as [String; 0]);
+}
+
+/// `--keep-volume` keeps the volume, and only that, and says where it is.
+#[test]
+fn a_volume_that_is_kept() {
+    let guest = guest!();
+    let bundle = guest.package().with("a.txt", "a").build();
+    let temporary = tempfile::tempdir().expect("there is room for a folder");
+    let mut command = bundle.loader("call");
+    command.env("TMPDIR", temporary.path()).args(["--keep-volume", "run"]);
+    let ended =
+        Run::of(command.arg(json!({ "script": "put /volume/tmp kept.txt x cw" }).to_string())).exits(0);
+    let kept = names(temporary.path());
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    let kept = temporary.path().join(&kept[0]);
+    assert!(ended.stderr.contains(&text(&kept)), "{ended}");
+    assert_eq!(names(&kept), ["kept.txt"]);
+    assert_eq!(fs::read(kept.join("kept.txt")).expect("it was written"), b"x");
+}

@@ -8,6 +8,7 @@
 pub mod bundle;
 pub mod fixture;
 pub mod keys;
+pub mod oci_registry;
 pub mod package;
 pub mod programs;
 pub mod run;

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use subako_compiler::precompile;
 use subako_compiler::publish::layout::Layout;
 use subako_compiler::publish::reference::Place;
 use subako_compiler::publish::registry::{Intent, Registry};
@@ -52,7 +53,7 @@ fn wanted(typed: &[String]) -> Result<Wanted, Stop> {
     }
     let mut targets: Vec<Target> = Vec::new();
     for target in typed {
-        let target = target.parse()?;
+        let target = precompile::target(target)?;
         if !targets.contains(&target) {
             targets.push(target);
         }

@@ -191,3 +191,55 @@ fn ask(helper: &str, key: &str) -> Result<Option<Credentials>, Error> {
         username => basic(username, &told.secret),
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(config: &str, host: &str) -> Result<Option<Credentials>, Error> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.json");
+        std::fs::write(&path, config).unwrap();
+        stored(&path, host)
+    }
+
+    #[test]
+    fn where_they_are() {
+        let path = |folder, home| config_path(Option::map(folder, Path::new), Option::map(home, Path::new));
+        assert_eq!(path(Some("/d"), Some("/h")), Some("/d/config.json".into()));
+        assert_eq!(path(Some(""), Some("/h")), Some("/h/.docker/config.json".into()));
+        assert_eq!(path(None, None), None);
+        assert_eq!(stored(Path::new("/absent/config.json"), "h").unwrap(), None);
+    }
+
+    #[test]
+    fn what_a_file_has() {
+        // `dTpwOnc=` is `u:p:w`.
+        let config = r#"{"auths": {"h:5": {"auth": "dTpwOnc="}, "https://i": {"username": "u", "password": "p"},
+            "t": {"auth": "dTpwOnc=", "identitytoken": "abc"}, "e": {},
+            "https://index.docker.io/v1/": {"auth": "dTpwOnc="}}, "HttpHeaders": {}}"#;
+        assert_eq!(found(config, "h:5").unwrap(), Some(basic("u", "p:w")));
+        assert_eq!(found(config, "i").unwrap(), Some(basic("u", "p")));
+        assert_eq!(found(config, "docker.io").unwrap(), Some(basic("u", "p:w")));
+        assert!(matches!(found(config, "t").unwrap(), Some(Credentials::Identity(token)) if *token == "abc"));
+        for none in ["h", "e", "other"] {
+            assert_eq!(found(config, none).unwrap(), None, "{none}");
+        }
+        assert_eq!(found("{}", "h").unwrap(), None);
+    }
+
+    #[test]
+    fn a_fault_does_not_tell_the_secret() {
+        for config in [
+            r#"{"auths": {"h": {"auth": 5253}}}"#,
+            r#"{"auths": {"h": {"auth": "s3cr3t!"}}}"#,
+            r#"{"auths": {"h": {"auth": "czNjcjN0"}}}"#,
+            r#"{"credHelpers": {"h": "../evil"}}"#,
+            "s3cr3t",
+        ] {
+            let told = found(config, "h").expect_err(config).to_string();
+            assert!(!told.contains("s3cr3t") && !told.contains("5253") && !told.contains("czNjcjN0"), "{told}");
+        }
+        assert_eq!(format!("{:?}", basic("u", "s3cr3t")), "Credentials::Basic(..)");
+    }
+}

@@ -309,3 +309,27 @@ fn same(url: &str, found: Digest, expected: Digest) -> Result<(), Error> {
 
 /// A header's value that nobody should find in freed memory.
 type Secret = Zeroizing<String>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn base(host: &str, name: &str, options: Options) -> String {
+        let repository = Repository { host: host.to_owned(), name: name.to_owned() };
+        Registry::new(&repository, Intent::Pull, options).unwrap_or_else(|error| panic!("{error}")).base
+    }
+
+    #[test]
+    fn plain_http_is_for_this_machine_or_asked_for() {
+        assert_eq!(base("ghcr.io", "a/b", Options::default()), "https://ghcr.io/v2/a/b");
+        assert_eq!(base("127.0.0.1:5000", "a", Options::default()), "http://127.0.0.1:5000/v2/a");
+        let plain = Options { plain_http: true, ..Options::default() };
+        assert_eq!(base("registry:5000", "a", plain), "http://registry:5000/v2/a");
+    }
+
+    #[test]
+    fn docker_hub_has_other_names() {
+        assert_eq!(base("docker.io", "a", Options::default()), "https://registry-1.docker.io/v2/library/a");
+        assert_eq!(base("docker.io", "a/b", Options::default()), "https://registry-1.docker.io/v2/a/b");
+    }
+}

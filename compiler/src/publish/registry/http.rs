@@ -413,3 +413,41 @@ fn certificates(path: &std::path::Path, pem: &[u8]) -> Result<RootCerts, Error> 
     let mozilla = mozilla.map(|der| Certificate::from_der(der).to_owned());
     Ok(mozilla.chain(own).collect::<Vec<_>>().into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn https_does_not_lead_to_plain_http() {
+        let repository = Repository { host: "h".to_owned(), name: "r".to_owned() };
+        let http = |plain| {
+            Http::new("https://h", &repository, String::new(), plain, Options::default())
+                .unwrap_or_else(|error| panic!("{error}"))
+        };
+        assert!(matches!(http(false).allowed("http://h/x?token=1"), Err(Error::Plain(url)) if url == "http://h/x"));
+        assert!(http(true).allowed("http://h/x").is_ok());
+        assert!(http(false).allowed("https://other/x").is_ok());
+        assert!(matches!(http(false).allowed("ftp://h/x"), Err(Error::Unreachable { .. })));
+    }
+
+    #[test]
+    fn what_a_registry_says() {
+        let said = |body: &str| {
+            let (headers, body) = (HeaderMap::new(), body.as_bytes().to_vec());
+            Answer { status: 400, headers, body }.message()
+        };
+        assert_eq!(said(r#"{"errors":[{"code":"A","message":"b","detail":{}},{"code":"C"}]}"#), "A b; C");
+        assert_eq!(said(" plain\n"), "plain");
+        assert_eq!(said(""), "it says no more");
+        assert_eq!(said(&"x".repeat(1_000)).len(), 300);
+    }
+
+    #[test]
+    fn a_ca_file_has_certificates() {
+        let path = std::path::Path::new("ca.pem");
+        for wrong in ["", "text", "-----BEGIN CERTIFICATE-----\n?\n-----END CERTIFICATE-----\n"] {
+            assert!(matches!(certificates(path, wrong.as_bytes()), Err(Error::Certificate { .. })), "{wrong}");
+        }
+    }
+}

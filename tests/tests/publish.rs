@@ -174,7 +174,7 @@ fn a_deployment_fetches_the_one_artifact_that_it_runs() {
     // It is verified and runs as the whole one does, but for what is not in it.
     let _ = desk.run(&["verify", of_thin, "--trust", &public]).exits(0);
     let _ = desk.run(&["inspect", of_thin]).exits(0);
-    let run = loader(["call", "-v", "--trust", &public, of_thin, "hello", "{}"]).exits(0);
+    let run = loader(["call", "-v", "--trust", &public, of_thin, "greet", r#"{"name":"Ada"}"#]).exits(0);
     assert!(run.stderr.contains("is absent from this thin bundle"), "{run}");
     assert!(run.stderr.contains("runs: pulley64"), "{run}");
     let run = desk.publish(&thin, &reference, &[]).exits(3);
@@ -188,7 +188,7 @@ fn a_deployment_fetches_the_one_artifact_that_it_runs() {
 
     let host = desk.pull(&reference, "host.subako", &["--target", "host"]).exits(0).json();
     assert_eq!(host["targets"].as_array().unwrap().len(), 1);
-    let run = loader(["call", "--trust", &public, desk.path("host.subako").to_str().unwrap(), "hello", "{}"]);
+    let run = loader(["call", "--trust", &public, desk.path("host.subako").to_str().unwrap(), "greet", r#"{"name":"Ada"}"#]);
     let _ = run.exits(0);
     for (target, status, expected) in [("s390x-linux", 2, "E0854"), ("nonsense", 2, "E0501")] {
         let run = desk.pull(&reference, "none.subako", &["--target", target]).exits(status);

@@ -25,6 +25,7 @@ pub(super) fn run(args: &Inspect, console: &Console) -> Result<u8, Stop> {
     let contents = contents(&bundle, &mut warnings).map_err(here)?;
     console.tell(&warnings);
     let report = InspectReport::new(&args.bundle, size, bundle.digest(), bundle.index(), contents, warnings);
+    let report = report.without(bundle.absent().map(|(entry, _)| entry.path.as_str()));
     console.print(&report)?;
     Ok(0)
 }

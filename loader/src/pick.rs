@@ -196,11 +196,15 @@ impl Explain for Error {
                     passed_over.iter().map(|(target, reason)| format!("`{target}` {reason}")).collect();
                 let list = if list.is_empty() { "no artifact at all".to_owned() } else { list.join("; ") };
                 let thin = passed_over.iter().any(|(_, reason)| *reason == Reason::Absent);
-                let diagnostic =
-                    Diagnostic::error(Code::NoArtifact, host.clone(), format!("{self}; the bundle has: {list}"));
+                let diagnostic = Diagnostic::error(
+                    Code::NoArtifact,
+                    host.clone(),
+                    format!("{self}; the bundle has: {list}"),
+                );
                 match thin {
                     true => diagnostic.hint("pull the bundle again with `--target host`, or whole"),
-                    false => diagnostic.hint("build with `--target pulley64` for an artifact that runs on every host"),
+                    false => diagnostic
+                        .hint("build with `--target pulley64` for an artifact that runs on every host"),
                 }
             }
         };

@@ -80,7 +80,7 @@ fn code(run: &Run) -> String {
 
 /// The hello bundle, signed; and the public key.
 fn signed(desk: &Desk) -> (PathBuf, String) {
-    let keys = Keys::new();
+    let keys = Keys::default();
     let (private, public) = keys.make("builder", Kind::Ed25519, &[]);
     let path = desk.path("signed.subako");
     fs::copy(hello_bundle().path(), &path).unwrap();
@@ -188,7 +188,14 @@ fn a_deployment_fetches_the_one_artifact_that_it_runs() {
 
     let host = desk.pull(&reference, "host.subako", &["--target", "host"]).exits(0).json();
     assert_eq!(host["targets"].as_array().unwrap().len(), 1);
-    let run = loader(["call", "--trust", &public, desk.path("host.subako").to_str().unwrap(), "greet", r#"{"name":"Ada"}"#]);
+    let run = loader([
+        "call",
+        "--trust",
+        &public,
+        desk.path("host.subako").to_str().unwrap(),
+        "greet",
+        r#"{"name":"Ada"}"#,
+    ]);
     let _ = run.exits(0);
     for (target, status, expected) in [("s390x-linux", 2, "E0854"), ("nonsense", 2, "E0501")] {
         let run = desk.pull(&reference, "none.subako", &["--target", target]).exits(status);
@@ -239,7 +246,8 @@ fn a_registry_with_a_password() {
     let path = format!("{}:{}", desk.path("").display(), std::env::var("PATH").unwrap());
     let with_helper = || {
         let out = desk.path("helper.subako");
-        let mut command = desk.command(&["pull", &reference, "-o", out.to_str().unwrap(), "--format", "json"]);
+        let mut command =
+            desk.command(&["pull", &reference, "-o", out.to_str().unwrap(), "--format", "json"]);
         Run::of(command.env("PATH", &path))
     };
     config(json!({"credHelpers": {host.as_str(): "desk"}}));
@@ -258,9 +266,23 @@ fn a_registry_with_a_certificate_of_ones_own() {
     let desk = Desk::new();
     let (certificate, key) = (desk.path("cert.pem"), desk.path("key.pem"));
     let _ = openssl_prints(&[
-        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-        "-subj", "/CN=registry", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost",
-        "-keyout", key.to_str().unwrap(), "-out", certificate.to_str().unwrap(),
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=registry",
+        "-addext",
+        "subjectAltName=IP:127.0.0.1,DNS:localhost",
+        "-keyout",
+        key.to_str().unwrap(),
+        "-out",
+        certificate.to_str().unwrap(),
     ]);
     let Some(registry) = Registry::start(Access::Tls(&certificate, &key)) else { return };
     let bundle = hello_bundle().path();
@@ -273,8 +295,21 @@ fn a_registry_with_a_certificate_of_ones_own() {
     // Another CA does not do, and neither does a file without one.
     let (other, other_key) = (desk.path("other.pem"), desk.path("other-key.pem"));
     let _ = openssl_prints(&[
-        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-        "-subj", "/CN=other", "-keyout", other_key.to_str().unwrap(), "-out", other.to_str().unwrap(),
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=other",
+        "-keyout",
+        other_key.to_str().unwrap(),
+        "-out",
+        other.to_str().unwrap(),
     ]);
     for (file, status, expected) in
         [(&other, 5, "E0841"), (&key, 2, "E0848"), (&desk.path("absent"), 2, "E0848")]
@@ -330,7 +365,10 @@ fn two_who_push_the_same_tag() {
     let reference = registry.reference("hello:1");
     let manifests: Vec<Value> = thread::scope(|scope| {
         let pushes: Vec<_> =
-            [0, 1, 0, 1].map(|at| scope.spawn(|| desk.publish(bundles[at], &reference, &[]))).into();
+            [0, 1, 0, 1].map(|at| {
+                let (desk, bundles, reference) = (&desk, &bundles, &reference);
+                scope.spawn(move || desk.publish(bundles[at], reference, &[]))
+            }).into();
         pushes.into_iter().map(|it| it.join().unwrap().exits(0).json()["manifest"].clone()).collect()
     });
     let pulled = desk.pull(&reference, "out.subako", &[]).exits(0).json();
@@ -377,18 +415,38 @@ fn a_registry_that_gives_something_else() {
     };
     // Other bytes for a blob, and for a manifest that is asked for by its digest.
     refused(|memory, it| it.fetches_blob().then(|| flipped(memory, it)).flatten(), ":1", "E0852");
-    refused(|memory, it| it.place().contains("/manifests/sha256:").then(|| flipped(memory, it)).flatten(), &pinned, "E0852");
+    refused(
+        |memory, it| it.place().contains("/manifests/sha256:").then(|| flipped(memory, it)).flatten(),
+        &pinned,
+        "E0852",
+    );
     // More than was asked for; less, and nothing for the rest.
-    refused(|memory, it| it.fetches_blob().then(|| {
-        let mut answer = memory.answer(it);
-        answer.body.push(0);
-        answer
-    }), ":1", "E0852");
-    refused(|memory, it| it.fetches_blob().then(|| {
-        let mut answer = memory.answer(it);
-        if it.header("range").is_none() { answer.body.pop(); } else { answer.body.clear(); }
-        answer
-    }), ":1", "E0852");
+    refused(
+        |memory, it| {
+            it.fetches_blob().then(|| {
+                let mut answer = memory.answer(it);
+                answer.body.push(0);
+                answer
+            })
+        },
+        ":1",
+        "E0852",
+    );
+    refused(
+        |memory, it| {
+            it.fetches_blob().then(|| {
+                let mut answer = memory.answer(it);
+                if it.header("range").is_none() {
+                    answer.body.pop();
+                } else {
+                    answer.body.clear();
+                }
+                answer
+            })
+        },
+        ":1",
+        "E0852",
+    );
     // Other things.
     refused(|_, it| it.fetches_blob().then(|| Response::new(404, "")), ":1", "E0850");
     refused(|_, it| it.place().contains("/manifests/").then(|| Response::new(404, "")), ":1", "E0850");
@@ -489,11 +547,18 @@ fn a_signature_that_anybody_attached() {
     // A real signature, of another bundle, that claims to be about this one; and something else.
     let subject = Digest::of(&memory.stored().manifests["1"].1).to_string();
     let other = hello().with("words.txt", "other").build_with(&["--target", "pulley64"]);
-    let keys = Keys::new();
+    let keys = Keys::default();
     let (private, _) = keys.make("other", Kind::Ed25519, &[]);
     let detached = desk.path("other.json");
     let _ = desk
-        .run(&["sign", other.path().to_str().unwrap(), "--key", &private, "--detached", detached.to_str().unwrap()])
+        .run(&[
+            "sign",
+            other.path().to_str().unwrap(),
+            "--key",
+            &private,
+            "--detached",
+            detached.to_str().unwrap(),
+        ])
         .exits(0);
     for envelope in [fs::read(detached).unwrap(), b"not an envelope".to_vec()] {
         let digest = Digest::of(&envelope).to_string();
@@ -555,9 +620,11 @@ fn tokens_are_fetched_and_go_to_nobody_else() {
     assert_eq!(fs::read(&out).unwrap(), hello_bundle().bytes());
 
     let seen = server.seen();
-    let scopes: Vec<_> = seen.iter().filter(|it| it.place() == "/token").map(|it| it.query("scope")).collect();
+    let scopes: Vec<_> =
+        seen.iter().filter(|it| it.place() == "/token").map(|it| it.query("scope")).collect();
     assert_eq!(scopes, [Some("repository%3Aa%2Fhello%3Apull%2Cpush"), Some("repository%3Aa%2Fhello%3Apull")]);
-    let passwords = seen.iter().filter(|it| it.header("authorization").is_some_and(|it| it.contains("Basic")));
+    let passwords =
+        seen.iter().filter(|it| it.header("authorization").is_some_and(|it| it.contains("Basic")));
     assert!(passwords.clone().count() == 2 && passwords.clone().all(|it| it.place() == "/token"));
     assert!(!elsewhere.seen().is_empty());
     assert!(elsewhere.seen().iter().all(|it| it.header("authorization").is_none()));
@@ -595,8 +662,12 @@ fn a_registry_of_files() {
     let version: Value = serde_json::from_slice(&fs::read(layout.join("oci-layout")).unwrap()).unwrap();
     assert_eq!(version, json!({"imageLayoutVersion": "1.0.0"}));
     let index: Value = serde_json::from_slice(&fs::read(layout.join("index.json")).unwrap()).unwrap();
-    let tags: Vec<&Value> = index["manifests"].as_array().unwrap().iter()
-        .map(|it| &it["annotations"]["org.opencontainers.image.ref.name"]).collect();
+    let tags: Vec<&Value> = index["manifests"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["annotations"]["org.opencontainers.image.ref.name"])
+        .collect();
     assert_eq!(tags, [&Value::Null, &json!("other"), &json!("1.0")]);
     for blob in fs::read_dir(layout.join("blobs/sha256")).unwrap() {
         let path = blob.unwrap().path();

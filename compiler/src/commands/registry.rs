@@ -25,10 +25,8 @@ pub(super) fn options(typed: &args::Registry, repository: &Repository) -> Result
     let ca = match &typed.ca_file {
         None => None,
         Some(path) => {
-            let pem = fs::read(path).map_err(|error| Error::Certificate {
-                path: path.clone(),
-                why: error.to_string(),
-            })?;
+            let pem = fs::read(path)
+                .map_err(|error| Error::Certificate { path: path.clone(), why: error.to_string() })?;
             Some((path.clone(), pem))
         }
     };

@@ -150,10 +150,7 @@ impl Stored {
 }
 
 fn basic(username: &str, password: &str) -> Credentials {
-    Credentials::Basic {
-        username: username.to_owned(),
-        password: Zeroizing::new(password.to_owned()),
-    }
+    Credentials::Basic { username: username.to_owned(), password: Zeroizing::new(password.to_owned()) }
 }
 
 /// Asks `docker-credential-<helper>` for what it has kept for `key`.
@@ -238,7 +235,10 @@ mod tests {
             "s3cr3t",
         ] {
             let told = found(config, "h").expect_err(config).to_string();
-            assert!(!told.contains("s3cr3t") && !told.contains("5253") && !told.contains("czNjcjN0"), "{told}");
+            assert!(
+                !told.contains("s3cr3t") && !told.contains("5253") && !told.contains("czNjcjN0"),
+                "{told}"
+            );
         }
         assert_eq!(format!("{:?}", basic("u", "s3cr3t")), "Credentials::Basic(..)");
     }

@@ -76,9 +76,8 @@ pub(super) fn artifact(entry: &Entry) -> Descriptor {
 /// The bundle, given by its whole file, without artifacts and signatures.
 pub(super) fn thin(bundle: &[u8]) -> Result<Vec<u8>, pack::Error> {
     let mut records = records::read(bundle);
-    let goes = |path: &[u8]| {
-        path.starts_with(NATIVE_DIR.as_bytes()) || path.starts_with(SIGNATURES_DIR.as_bytes())
-    };
+    let goes =
+        |path: &[u8]| path.starts_with(NATIVE_DIR.as_bytes()) || path.starts_with(SIGNATURES_DIR.as_bytes());
     records.retain(|record| !goes(record.path()));
     records::write(&records)
 }

@@ -115,11 +115,8 @@ pub fn pull(
 
     let mut warnings = Vec::new();
     let signatures = signatures(store, &manifest_digest, &digest, &index, &mut warnings)?;
-    let parts: Vec<(&str, Cow<'_, [u8]>)> = artifacts
-        .iter()
-        .zip(contents)
-        .map(|((entry, _), (bytes, _))| (entry.path.as_str(), bytes))
-        .collect();
+    let parts: Vec<(&str, Cow<'_, [u8]>)> =
+        artifacts.iter().zip(contents).map(|((entry, _), (bytes, _))| (entry.path.as_str(), bytes)).collect();
     let bytes = layers::join(thin.bytes(), &parts, &signatures)?;
     let pulled: Vec<Target> = artifacts.iter().map(|(_, target)| (*target).clone()).collect();
     let absent = index.artifacts().map(|(_, target)| target.clone());
@@ -136,11 +133,7 @@ pub fn pull(
     })
 }
 
-fn told<T>(
-    progress: &dyn Progress,
-    what: &str,
-    work: impl FnOnce() -> Result<T, Error>,
-) -> Result<T, Error> {
+fn told<T>(progress: &dyn Progress, what: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     progress.began("pull", what);
     let done = work();
     progress.ended("pull", what);
@@ -256,7 +249,8 @@ fn signature(
     }
     let bytes = blob(store, layer(&manifest, ENVELOPE_TYPE)?, MAX_SIGNATURE_BYTES)?;
     let envelope = Envelope::from_json(&bytes).map_err(|error| wrong(format!("it {error}")))?;
-    Statement::about(*bundle, index.upload, envelope.claimed()).map_err(|error| wrong(format!("it {error}")))?;
+    Statement::about(*bundle, index.upload, envelope.claimed())
+        .map_err(|error| wrong(format!("it {error}")))?;
     let key_id = envelope.key_id().to_string();
     let path = signature_path(&key_id).ok_or_else(|| wrong("its key id is none".to_owned()))?;
     Ok((path, bytes))

@@ -284,8 +284,10 @@ fn tag_of(subject: &Digest) -> String {
 }
 
 fn read_list(url: &str, json: &[u8]) -> Result<List, Error> {
-    serde_json::from_slice(json)
-        .map_err(|error| Error::Answer { url: url.to_owned(), why: format!("is no list of manifests: {error}") })
+    serde_json::from_slice(json).map_err(|error| Error::Answer {
+        url: url.to_owned(),
+        why: format!("is no list of manifests: {error}"),
+    })
 }
 
 fn told_digest(headers: &HeaderMap) -> Option<Digest> {

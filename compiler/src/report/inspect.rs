@@ -127,8 +127,13 @@ mod tests {
     use crate::report::{samples, schema};
 
     fn report() -> InspectReport {
-        let line =
-            |path: &str, role, size| Line { path: path.to_owned(), role, size, digest: samples::digest(), absent: false };
+        let line = |path: &str, role, size| Line {
+            path: path.to_owned(),
+            role,
+            size,
+            digest: samples::digest(),
+            absent: false,
+        };
         InspectReport {
             ok: true,
             diagnostics: Vec::new(),

@@ -94,7 +94,9 @@ mod tests {
         };
         schema::assert_valid("pull", &report);
         let drawn = report.draw(Paint::new(false), Detail::Full);
-        for words in ["pulley64\n", "x86_64-unknown-linux-gnu\n", "1,234 bytes\n", "thin bundle", "not verified\n"] {
+        for words in
+            ["pulley64\n", "x86_64-unknown-linux-gnu\n", "1,234 bytes\n", "thin bundle", "not verified\n"]
+        {
             assert!(drawn.contains(words), "{drawn}");
         }
     }

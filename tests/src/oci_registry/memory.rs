@@ -25,10 +25,7 @@ pub struct Memory {
 
 impl Memory {
     /// A server for it. `instead` can answer a request in its place.
-    pub fn serve(
-        &self,
-        instead: impl Fn(&Request) -> Option<Response> + Send + Sync + 'static,
-    ) -> Server {
+    pub fn serve(&self, instead: impl Fn(&Request) -> Option<Response> + Send + Sync + 'static) -> Server {
         let memory = self.clone();
         Server::start(move |request| Some(instead(request).unwrap_or_else(|| memory.answer(request))))
     }
@@ -56,7 +53,10 @@ impl Memory {
             assert_eq!(request.query("state"), Some("a%20b"));
             let told = request.query("digest").expect("the digest is told").replace("%3A", ":");
             if Digest::of(&request.body).to_string() != told {
-                return Response::new(400, r#"{"errors":[{"code":"DIGEST_INVALID","message":"it is another"}]}"#);
+                return Response::new(
+                    400,
+                    r#"{"errors":[{"code":"DIGEST_INVALID","message":"it is another"}]}"#,
+                );
             }
             stored.blobs.insert(told.clone(), request.body.clone());
             return Response::new(201, "").with("Docker-Content-Digest", told);
@@ -64,9 +64,9 @@ impl Memory {
         if request.place().contains("/blobs/") {
             let Some(blob) = stored.blobs.get(&last) else { return Response::new(404, "") };
             let length = blob.len().to_string();
-            let from = request.header("range").and_then(|range| {
-                range.strip_prefix("bytes=")?.strip_suffix('-')?.parse::<usize>().ok()
-            });
+            let from = request
+                .header("range")
+                .and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse::<usize>().ok());
             return match from {
                 Some(from) => Response::new(206, &blob[from..])
                     .with("Content-Range", format!("bytes {from}-{}/{length}", blob.len() - 1)),
@@ -79,7 +79,9 @@ impl Memory {
         }
         assert!(request.place().contains("/manifests/"), "{} {}", request.method, request.path);
         if method != "PUT" {
-            let Some((media_type, bytes)) = stored.manifests.get(&last) else { return Response::new(404, "") };
+            let Some((media_type, bytes)) = stored.manifests.get(&last) else {
+                return Response::new(404, "");
+            };
             return Response::new(200, bytes.as_slice()).with("Content-Type", media_type);
         }
         let digest = Digest::of(&request.body).to_string();

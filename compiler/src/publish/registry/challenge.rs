@@ -19,10 +19,12 @@ impl Challenge {
     pub(super) fn of(headers: &[&str]) -> Option<Self> {
         let bearer = headers.iter().find_map(|header| {
             let fields = fields(after_scheme(header, "bearer")?);
-            let field = |name: &str| fields.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+            let field =
+                |name: &str| fields.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
             Some(Self::Bearer { realm: field("realm")?, service: field("service") })
         });
-        bearer.or_else(|| headers.iter().find_map(|header| after_scheme(header, "basic")).map(|_| Self::Basic))
+        bearer
+            .or_else(|| headers.iter().find_map(|header| after_scheme(header, "basic")).map(|_| Self::Basic))
     }
 }
 
@@ -78,7 +80,9 @@ mod tests {
             Some(Challenge::Bearer { realm: realm.to_owned(), service: service.map(str::to_owned) })
         };
         assert_eq!(
-            of(&[r#"Bearer realm="https://auth.docker.io/token",service="registry.docker.io",scope="a:b:c,d""#]),
+            of(&[
+                r#"Bearer realm="https://auth.docker.io/token",service="registry.docker.io",scope="a:b:c,d""#
+            ]),
             bearer("https://auth.docker.io/token", Some("registry.docker.io"))
         );
         assert_eq!(of(&[r#"bearer Service = "s", realm="a\"b,=c" "#]), bearer("a\"b,=c", None));
@@ -92,6 +96,9 @@ mod tests {
         for header in ["", "Negotiate", "Bearer", "Bearer realm", "Bearer service=\"s\"", "Basically a=b"] {
             assert_eq!(of(&[header]), None, "{header}");
         }
-        assert_eq!(of(&["Bearer realm=\"unended"]), Some(Challenge::Bearer { realm: "unended".into(), service: None }));
+        assert_eq!(
+            of(&["Bearer realm=\"unended"]),
+            Some(Challenge::Bearer { realm: "unended".into(), service: None })
+        );
     }
 }

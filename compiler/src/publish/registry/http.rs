@@ -213,10 +213,8 @@ impl Http {
             if !matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
                 return Ok(answer);
             }
-            let wrong = |why: &str| Error::Answer {
-                url: url::without_query(&at).to_owned(),
-                why: why.to_owned(),
-            };
+            let wrong =
+                |why: &str| Error::Answer { url: url::without_query(&at).to_owned(), why: why.to_owned() };
             if call.method != Method::GET && call.method != Method::HEAD {
                 return Err(wrong("leads a request elsewhere that only it can take").into());
             }
@@ -425,7 +423,9 @@ mod tests {
             Http::new("https://h", &repository, String::new(), plain, Options::default())
                 .unwrap_or_else(|error| panic!("{error}"))
         };
-        assert!(matches!(http(false).allowed("http://h/x?token=1"), Err(Error::Plain(url)) if url == "http://h/x"));
+        assert!(
+            matches!(http(false).allowed("http://h/x?token=1"), Err(Error::Plain(url)) if url == "http://h/x")
+        );
         assert!(http(true).allowed("http://h/x").is_ok());
         assert!(http(false).allowed("https://other/x").is_ok());
         assert!(matches!(http(false).allowed("ftp://h/x"), Err(Error::Unreachable { .. })));
@@ -447,7 +447,10 @@ mod tests {
     fn a_ca_file_has_certificates() {
         let path = std::path::Path::new("ca.pem");
         for wrong in ["", "text", "-----BEGIN CERTIFICATE-----\n?\n-----END CERTIFICATE-----\n"] {
-            assert!(matches!(certificates(path, wrong.as_bytes()), Err(Error::Certificate { .. })), "{wrong}");
+            assert!(
+                matches!(certificates(path, wrong.as_bytes()), Err(Error::Certificate { .. })),
+                "{wrong}"
+            );
         }
     }
 }

@@ -279,6 +279,8 @@ fn a_registry_with_a_certificate_of_ones_own() {
         "/CN=registry",
         "-addext",
         "subjectAltName=IP:127.0.0.1,DNS:localhost",
+        "-addext",
+        "basicConstraints=critical,CA:FALSE",
         "-keyout",
         key.to_str().unwrap(),
         "-out",

@@ -44,6 +44,7 @@ Exit status:
 pub(crate) enum Command {
     Check(Check),
     Build(Build),
+    Rebuild(Rebuild),
     Keygen(Keygen),
     Sign(Sign),
     Verify(Verify),
@@ -178,6 +179,39 @@ Exit status:
   3  the package is refused
   5  the machine failed (disk, memory), or subakoc has a fault";
 
+/// Make new artifacts for a bundle, and keep everything else
+///
+/// Compiles the bundle's own module with this program's engine: for bundles whose engine a loader
+/// does not run (any more), and for other targets. Manifest, tools, module, assets and the
+/// upload's digest stay byte for byte; the module is not run again. Signatures do not survive.
+/// Whose bundle it is, is not looked at: verify it before, and sign the new one.
+#[derive(Debug, clap::Args)]
+#[command(after_help = REBUILD_HELP)]
+pub(crate) struct Rebuild {
+    /// A file that `subakoc build` made, of any engine version
+    #[arg(value_name = "BUNDLE")]
+    pub(crate) bundle: PathBuf,
+    /// The bundle to write; a file that is there is replaced whole, also BUNDLE itself
+    #[arg(short, long, value_name = "OUT.subako")]
+    pub(crate) output: PathBuf,
+    /// Make an artifact for this target; repeatable. Without it: for those of the old bundle
+    #[arg(long = "target", value_name = "TARGET")]
+    pub(crate) targets: Vec<String>,
+    #[command(flatten)]
+    pub(crate) compiling: Compiling,
+}
+
+const REBUILD_HELP: &str = "\
+Examples:
+  subakoc rebuild old.subako -o new.subako
+  subakoc rebuild old.subako -o new.subako --target aarch64-linux --target pulley64
+
+Exit status:
+  0  the bundle is written
+  2  the command line is wrong, or a target is not known
+  3  the bundle is refused
+  5  the machine failed (disk, memory), or subakoc has a fault";
+
 /// How a package is read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Reading {
@@ -266,7 +300,8 @@ impl Passes {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Compiling")]
 pub(crate) struct Compiling {
-    /// Targets compiled at the same time; all cores without it
+    /// Targets compiled at the same time, at most; without it, as many as there are cores. Fewer
+    /// are where memory is short
     #[arg(long, value_name = "N", value_parser = count::<NonZeroUsize>)]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// The time that one target may take: seconds, or with a unit (`90s`, `5m`)
@@ -276,6 +311,17 @@ pub(crate) struct Compiling {
     #[arg(long, value_name = "SIZE",
         default_value_t = Size::of(limits::COMPILE_MEMORY_BYTES))]
     pub(crate) compile_memory: Size,
+    /// Where artifacts and compiled functions are kept for the next time; without it,
+    /// $SUBAKO_COMPILE_CACHE, else `subakoc` in the user's cache directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache_dir: Option<PathBuf>,
+    /// Compile everything, and keep nothing for the next time
+    #[arg(long, conflicts_with_all = ["cache_dir", "cache_size"])]
+    pub(crate) no_cache: bool,
+    /// The size of the cache: beyond it, what was used longest ago is removed
+    #[arg(long, value_name = "SIZE",
+        default_value_t = Size::of(limits::COMPILE_CACHE_BYTES))]
+    pub(crate) cache_size: Size,
 }
 
 /// Who signs, and what the signature says of the build.
@@ -596,6 +642,9 @@ pub(crate) struct Compile {
     /// Bytes of address space of this process
     #[arg(value_name = "MEMORY")]
     pub(crate) memory: NonZeroU64,
+    /// The folder of functions that were compiled before
+    #[arg(value_name = "FUNCTIONS")]
+    pub(crate) functions: Option<PathBuf>,
 }
 
 /// A number that is not 0, told in words of our own where it is none.
@@ -670,7 +719,9 @@ mod tests {
         let compiling = build(&[]).compiling;
         assert_eq!(compiling.compile_timeout.0.as_secs(), 300);
         assert_eq!(compiling.compile_memory.bytes(), 8_589_934_592);
-        for wrong in ["--jobs=0", "--compile-timeout=0", "--compile-memory=lots"] {
+        assert_eq!(compiling.cache_size.bytes(), 2_147_483_648);
+        assert!(compiling.cache_dir.is_none() && !compiling.no_cache);
+        for wrong in ["--jobs=0", "--compile-timeout=0", "--compile-memory=lots", "--cache-size=0"] {
             let args = ["build", "greet", "-o", "out.subako", wrong];
             assert_eq!(parse(&args).unwrap_err(), ErrorKind::ValueValidation, "{wrong}");
         }
@@ -734,6 +785,9 @@ mod tests {
         assert_eq!(parse(&["check"]).unwrap_err(), ErrorKind::MissingRequiredArgument);
         assert_eq!(parse(&["build", "greet"]).unwrap_err(), ErrorKind::MissingRequiredArgument);
         assert_eq!(parse(&["targets", "-q", "-v"]).unwrap_err(), ErrorKind::ArgumentConflict);
+        assert_eq!(parse(&["rebuild", "old.subako"]).unwrap_err(), ErrorKind::MissingRequiredArgument);
+        let both = ["rebuild", "old.subako", "-o", "new.subako", "--no-cache", "--cache-dir", "cache"];
+        assert_eq!(parse(&both).unwrap_err(), ErrorKind::ArgumentConflict);
     }
 
     #[test]

@@ -4,11 +4,13 @@
 mod build;
 mod check;
 mod compile;
+mod compiling;
 mod inspect;
 mod keygen;
 mod publish;
 mod pull;
 mod registry;
+mod rebuild;
 mod sign;
 mod signing;
 mod targets;
@@ -33,6 +35,7 @@ pub(crate) fn run(args: Args) -> ExitCode {
     let ended = panic::catch_unwind(AssertUnwindSafe(|| match &args.command {
         Command::Check(check) => check::run(check, &console),
         Command::Build(build) => build::run(build, &console),
+        Command::Rebuild(rebuild) => rebuild::run(rebuild, &console),
         Command::Keygen(keygen) => keygen::run(keygen, &console),
         Command::Sign(sign) => sign::run(sign, &console),
         Command::Verify(verify) => verify::run(verify, &console),

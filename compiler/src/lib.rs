@@ -9,5 +9,6 @@ pub mod precompile;
 pub mod progress;
 pub mod publish;
 pub mod read;
+pub mod rebuild;
 pub mod rewrite;
 pub mod sign;

@@ -127,21 +127,21 @@ pub fn pack(
 }
 
 /// All that goes into a bundle, as bytes.
-struct Sources<'a> {
-    package: &'a str,
-    manifest: &'a [u8],
-    assets: &'a BTreeMap<String, Vec<u8>>,
-    upload: Digest,
-    module: &'a [u8],
-    imports: &'a [String],
-    artifacts: &'a [Artifact],
-    tools: &'a [u8],
-    tool_names: Vec<&'a str>,
-    compatibility: Digest,
+pub(crate) struct Sources<'a> {
+    pub(crate) package: &'a str,
+    pub(crate) manifest: &'a [u8],
+    pub(crate) assets: &'a BTreeMap<String, Vec<u8>>,
+    pub(crate) upload: Digest,
+    pub(crate) module: &'a [u8],
+    pub(crate) imports: &'a [String],
+    pub(crate) artifacts: &'a [Artifact],
+    pub(crate) tools: &'a [u8],
+    pub(crate) tool_names: Vec<&'a str>,
+    pub(crate) compatibility: Digest,
 }
 
 impl Sources<'_> {
-    fn pack(&self) -> Result<Bundle, Error> {
+    pub(crate) fn pack(&self) -> Result<Bundle, Error> {
         let mut contents = Contents::default();
         contents.add(MANIFEST.to_owned(), Role::Manifest, self.manifest);
         contents.add(TOOLS.to_owned(), Role::Tools, self.tools);

@@ -14,7 +14,7 @@ use subako_manifest::tool::ToolSet;
 use crate::check::{self, CheckedModule};
 use crate::discover::{self, discover};
 use crate::pack::{self, Bundle, pack};
-use crate::precompile::{self, Artifact, precompile};
+use crate::precompile::{self, Artifact, Origin, Precompiled, precompile};
 use crate::progress::Progress;
 use crate::read::{self, Limits, Upload};
 use crate::rewrite::{self, Passes, RewriteReport, rewrite};
@@ -68,6 +68,8 @@ pub struct Built {
     pub rewrite: RewriteReport,
     /// The artifacts of the bundle, in the order of [`Options::targets`].
     pub artifacts: Vec<Artifact>,
+    /// How each of them came to be.
+    pub origins: Vec<Origin>,
     /// What the package offers.
     pub tools: ToolSet,
     /// The bundle itself, its signature included.
@@ -183,7 +185,8 @@ pub fn build(
     }
     // It tells of each target by itself.
     let begun = Instant::now();
-    let mut artifacts = precompile(&module, &wanted, &options.precompile, progress)?;
+    let Precompiled { mut artifacts, mut origins, warnings: mut of_cache } =
+        precompile(&module, &wanted, &options.precompile, progress)?;
     let precompile_time = begun.elapsed();
 
     let (discovered, discover_time) = timed(progress, "discover", what, || {
@@ -196,9 +199,12 @@ pub fn build(
     let mut discovered = discovered?;
     warnings.append(&mut discovered.warnings);
     options.warnings.judge(warnings)?;
+    // Not judged: the cache is no part of the package.
+    warnings.append(&mut of_cache);
 
     // The host's is the last one if nobody asked for it.
     artifacts.truncate(options.targets.len());
+    origins.truncate(options.targets.len());
     let (bundle, pack_time) = timed(progress, "pack", what, || {
         pack(&upload, &module, &artifacts, &discovered.tools, engine::compatibility())
     });
@@ -220,7 +226,7 @@ pub fn build(
         sign: sign_time,
     };
     let tools = discovered.tools;
-    Ok(Built { bundle, signed_by, upload, rewrite: report, artifacts, tools, timings })
+    Ok(Built { bundle, signed_by, upload, rewrite: report, artifacts, origins, tools, timings })
 }
 
 /// Puts a signature into the bundle, and gives the key that made it.

@@ -1,31 +1,42 @@
 //! Precompile: native code for each target, each compiled in a child process of its own with
-//! limits of time and memory, several at once; every artifact is inspected after it is made.
+//! limits of time and memory, several at once; every artifact is inspected after it is made, and
+//! kept in a cache for the next time.
 
 mod artifact;
+mod cache;
 mod child;
 mod cpu;
+mod functions;
+mod shares;
 mod targets;
 
 use std::io;
-use std::path::PathBuf;
-use std::sync::Mutex;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use serde::Serialize;
 use subako_loader::engine;
-use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
+use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Severity};
+use subako_manifest::digest::Digest;
 use subako_manifest::limits;
 use subako_manifest::target::Target;
 use subako_manifest::text::{grouped, shown};
-use wasmtime::Engine;
+use wasmtime::{Config, Engine};
 
 use crate::progress::Progress;
 use crate::rewrite::RewrittenModule;
 
+use cache::{Found, Keys};
+use functions::FunctionStore;
+
 pub use artifact::{ArtifactError, Sections, inspect};
+pub use cache::{Cache, Error as CacheError};
 pub use child::{COMPILE_COMMAND, compile_child};
 pub use cpu::{CpuLevel, cpu_features, cpu_levels};
+pub use functions::Functions;
 pub use targets::{default_targets, host_target, known, target};
 
 /// Native code of a module for one target.
@@ -42,22 +53,58 @@ pub struct Artifact {
     pub sections: Sections,
 }
 
+/// Where an artifact came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// It was there already, made from the same module by the same engine.
+    Cache,
+    /// It was compiled.
+    Compiler,
+}
+
+/// How an artifact came to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    /// The artifact's target.
+    pub target: Target,
+    /// Where it came from.
+    pub source: Source,
+    /// Functions and trampolines that were taken from the cache of functions.
+    pub functions_reused: u64,
+    /// Those that were compiled for that cache; 0 without one.
+    pub functions_compiled: u64,
+}
+
+/// Artifacts, and how they came to be.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Precompiled {
+    /// In the order of the targets.
+    pub artifacts: Vec<Artifact>,
+    /// In the same order.
+    pub origins: Vec<Origin>,
+    /// What is wrong with the cache. Nothing of it changes an artifact.
+    pub warnings: Vec<Diagnostic>,
+}
+
 /// How to compile.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The program whose `__compile` command is run: `subakoc` itself.
     pub program: PathBuf,
-    /// How many targets are compiled at once, at least one.
+    /// How many targets are compiled at once, at least one; fewer where memory is short.
     pub jobs: usize,
     /// The time that one target may take.
     pub time: Duration,
     /// Bytes of address space of one compiling process.
     pub memory_bytes: u64,
+    /// Where artifacts and functions are kept, if anywhere.
+    pub cache: Option<Cache>,
 }
 
 impl Settings {
-    /// The stated defaults: as many jobs as there are cores, and the limits of
-    /// [`subako_manifest::limits`].
+    /// The stated defaults: as many jobs as there are cores, the limits of
+    /// [`subako_manifest::limits`], and no cache.
     #[must_use]
     pub fn new(program: PathBuf) -> Self {
         Self {
@@ -65,6 +112,7 @@ impl Settings {
             jobs: cores(),
             time: limits::COMPILE_TIME,
             memory_bytes: limits::COMPILE_MEMORY_BYTES,
+            cache: None,
         }
     }
 }
@@ -199,19 +247,19 @@ impl Explain for Error {
     }
 }
 
-/// Compiles the module for every target, up to `settings.jobs` at once; the artifacts come in
-/// the order of `targets`.
+/// Compiles the module for every target, up to `settings.jobs` at once; what is in the cache is
+/// taken from there, and gives the same bytes.
 ///
 /// # Errors
 ///
 /// The first target's, in the order of `targets`, that could not be compiled. Targets that had
-/// not begun by then are left out.
+/// not begun by then are left out. A cache that fails is no error.
 pub fn precompile(
     module: &RewrittenModule,
     targets: &[Target],
     settings: &Settings,
     progress: &dyn Progress,
-) -> Result<Vec<Artifact>, Error> {
+) -> Result<Precompiled, Error> {
     precompile_bytes(module.bytes(), targets, settings, progress)
 }
 
@@ -220,67 +268,208 @@ fn precompile_bytes(
     targets: &[Target],
     settings: &Settings,
     progress: &dyn Progress,
-) -> Result<Vec<Artifact>, Error> {
+) -> Result<Precompiled, Error> {
     for target in targets {
         known(target)?;
     }
-    let jobs = settings.jobs.clamp(1, targets.len().max(1));
-    let threads = (cores() / jobs).max(1);
-    let next = AtomicUsize::new(0);
-    let failed = AtomicBool::new(false);
-    let results: Mutex<Vec<(usize, Result<Artifact, Error>)>> = Mutex::new(Vec::new());
-    let work = || {
-        // Targets begin in their order, so whatever comes before the first failure has an end.
-        while !failed.load(Ordering::SeqCst) {
-            let at = next.fetch_add(1, Ordering::SeqCst);
-            let Some(target) = targets.get(at) else { return };
+    let digest = Digest::of(module);
+    let mut done: Vec<(usize, Result<Made, Error>)> = Vec::new();
+    let mut orders = Vec::new();
+    let mut warnings = Vec::new();
+    for (at, target) in targets.iter().enumerate() {
+        let mut keys = None;
+        if let Some(cache) = &settings.cache {
+            let found = Keys::new(target, &compiler(target)?, &digest);
+            keys = Some(found);
             let name = target.to_string();
             progress.began("precompile", &name);
-            let result = artifact_of(module, target, settings, threads);
+            let made = find(cache, target, &found, &mut warnings);
+            progress.ended("precompile", &name);
+            if let Some(made) = made {
+                done.push((at, Ok(made)));
+                continue;
+            }
+        }
+        orders.push(Order { at, target, keys });
+    }
+
+    let available = shares::available_memory();
+    let at_once = shares::targets_at_once(settings.jobs, orders.len(), module.len() as u64, available);
+    let next = AtomicUsize::new(0);
+    let failed = AtomicBool::new(false);
+    let results = Mutex::new(done);
+    let work = |threads: usize| {
+        // Targets begin in their order, so whatever comes before the first failure has an end.
+        while !failed.load(Ordering::SeqCst) {
+            let Some(order) = orders.get(next.fetch_add(1, Ordering::SeqCst)) else { return };
+            let name = order.target.to_string();
+            progress.began("precompile", &name);
+            let result = make(module, order, settings, threads);
             progress.ended("precompile", &name);
             if result.is_err() {
                 failed.store(true, Ordering::SeqCst);
             }
-            results.lock().expect("no thread panics while it holds the results").push((at, result));
+            results.lock().expect("no thread panics while it holds the results").push((order.at, result));
         }
     };
+    let work = &work;
     thread::scope(|scope| {
-        for _ in 1..jobs {
-            scope.spawn(work);
+        let mut threads = shares::threads(cores(), at_once).into_iter();
+        let own = threads.next().unwrap_or(1);
+        for threads in threads {
+            scope.spawn(move || work(threads));
         }
-        work();
+        work(own);
     });
+    if let Some(cache) = &settings.cache {
+        cache.prune();
+    }
+
     let mut results = results.into_inner().expect("no thread panics while it holds the results");
     results.sort_by_key(|(at, _)| *at);
-    results.into_iter().map(|(_, result)| result).collect()
+    let mut all = Precompiled { warnings, ..Precompiled::default() };
+    for (_, result) in results {
+        let Made { artifact, origin, mut warnings } = result?;
+        all.artifacts.push(artifact);
+        all.origins.push(origin);
+        all.warnings.append(&mut warnings);
+    }
+    Ok(all)
 }
 
-fn artifact_of(
-    module: &[u8],
-    target: &Target,
-    settings: &Settings,
-    threads: usize,
-) -> Result<Artifact, Error> {
-    let bytes = child::compile_apart(module, target, settings, threads)?;
+/// A target that is to be compiled.
+struct Order<'a> {
+    at: usize,
+    target: &'a Target,
+    /// With a cache.
+    keys: Option<Keys>,
+}
+
+/// One artifact.
+struct Made {
+    artifact: Artifact,
+    origin: Origin,
+    warnings: Vec<Diagnostic>,
+}
+
+/// Takes an artifact from the cache. One that is damaged is told of, and compiled anew.
+fn find(cache: &Cache, target: &Target, keys: &Keys, warnings: &mut Vec<Diagnostic>) -> Option<Made> {
+    let damaged = match cache.find(&keys.artifact) {
+        Found::Absent => return None,
+        Found::Damaged(path) => path,
+        Found::Artifact(bytes) => match judged(bytes, target) {
+            Ok(artifact) => {
+                let origin = origin(target, Source::Cache, &Functions::default());
+                return Some(Made { artifact, origin, warnings: Vec::new() });
+            }
+            Err(_) => cache.discard(&keys.artifact),
+        },
+    };
+    warnings.push(damaged_entry(&damaged, &format!("`{target}` is compiled anew")));
+    None
+}
+
+fn make(module: &[u8], order: &Order<'_>, settings: &Settings, threads: usize) -> Result<Made, Error> {
+    let target = order.target;
+    let mut warnings = Vec::new();
+    let mut folder = None;
+    if let (Some(cache), Some(keys)) = (&settings.cache, &order.keys) {
+        match cache.functions(&keys.functions) {
+            Ok(path) => folder = Some(path),
+            Err(error) => warnings.extend(without(&error)),
+        }
+    }
+    let answer = child::compile_apart(module, target, settings, threads, folder.as_deref())?;
+    let artifact = judged(answer.artifact, target)?;
+    if let Some(folder) = &folder {
+        if answer.functions.damaged > 0 {
+            warnings.push(damaged_entry(folder, "its functions are compiled anew"));
+        }
+        if answer.functions.unwritten {
+            let message = format!(
+                "`{}` takes no new functions: the next compilation begins without them",
+                shown(&folder.to_string_lossy())
+            );
+            warnings.push(Diagnostic::warning(Code::Io, folder.to_string_lossy(), message));
+        }
+    }
+    if let (Some(cache), Some(keys)) = (&settings.cache, &order.keys)
+        && let Err(error) = cache.keep(&keys.artifact, &artifact.bytes)
+    {
+        warnings.extend(without(&error));
+    }
+    Ok(Made { artifact, origin: origin(target, Source::Compiler, &answer.functions), warnings })
+}
+
+/// Bytes that are an artifact of `target`, or not.
+fn judged(bytes: Vec<u8>, target: &Target) -> Result<Artifact, Error> {
     let sections =
         inspect(&bytes, target).map_err(|source| Error::Artifact { target: target.clone(), source })?;
     let cpu_features = cpu_features(target).expect("the target was found to be known");
     Ok(Artifact { target: target.clone(), bytes, cpu_features, sections })
 }
 
-/// Compiles in this very process, without limits: what a child process does. Nothing of this
-/// host's CPU goes into the result.
+fn origin(target: &Target, source: Source, functions: &Functions) -> Origin {
+    Origin {
+        target: target.clone(),
+        source,
+        functions_reused: functions.reused,
+        functions_compiled: functions.compiled,
+    }
+}
+
+fn damaged_entry(path: &Path, instead: &str) -> Diagnostic {
+    let name = path.to_string_lossy();
+    let message = format!("`{}` is damaged and is removed: {instead}", shown(&name));
+    Diagnostic::warning(Code::CompileCacheDamaged, name, message)
+}
+
+/// The error of a cache that is not needed.
+fn without(error: &CacheError) -> Vec<Diagnostic> {
+    let mut told = error.diagnostics();
+    for diagnostic in &mut told {
+        diagnostic.severity = Severity::Warning;
+    }
+    told
+}
+
+/// Compiles in this very process, without limits and without a cache. Nothing of this host's CPU
+/// goes into the result.
 ///
 /// # Errors
 ///
 /// [`Error::CpuUnknown`], [`Error::Engine`] when the engine cannot be made for the target, and
 /// [`Error::Refused`] when it refuses the module.
 pub fn compile_here(module: &[u8], target: &Target) -> Result<Vec<u8>, Error> {
+    compile_with(module, target, None)
+}
+
+/// The same, with functions from a store, which gets the new ones: what a child process does.
+fn compile_with(
+    module: &[u8],
+    target: &Target,
+    functions: Option<Arc<FunctionStore>>,
+) -> Result<Vec<u8>, Error> {
     known(target)?;
-    let no_engine =
-        |error: wasmtime::Error| Error::Engine { target: target.clone(), message: format!("{error:#}") };
+    let mut config = config(target)?;
+    if let Some(functions) = functions {
+        config.parallel_compilation(functions::in_parallel(module.len() as u64));
+        config.enable_incremental_compilation(functions).map_err(no_engine(target))?;
+    }
+    let compiler = Engine::new(&config).map_err(no_engine(target))?;
+    compiler
+        .precompile_module(module)
+        .map_err(|error| Error::Refused { target: target.clone(), message: format!("{error:#}") })
+}
+
+/// The engine that compiles for `target`, which is known.
+fn compiler(target: &Target) -> Result<Engine, Error> {
+    Engine::new(&config(target)?).map_err(no_engine(target))
+}
+
+fn config(target: &Target) -> Result<Config, Error> {
     let mut config = engine::config(target);
-    config.target(target.triple()).map_err(no_engine)?;
+    config.target(target.triple()).map_err(no_engine(target))?;
     for flag in cpu::flags(target).into_iter().flatten() {
         #[expect(
             unsafe_code,
@@ -295,10 +484,11 @@ pub fn compile_here(module: &[u8], target: &Target) -> Result<Vec<u8>, Error> {
             config.cranelift_flag_enable(flag)
         };
     }
-    let compiler = Engine::new(&config).map_err(no_engine)?;
-    compiler
-        .precompile_module(module)
-        .map_err(|error| Error::Refused { target: target.clone(), message: format!("{error:#}") })
+    Ok(config)
+}
+
+fn no_engine(target: &Target) -> impl Fn(wasmtime::Error) -> Error {
+    move |error| Error::Engine { target: target.clone(), message: format!("{error:#}") }
 }
 
 fn cores() -> usize {

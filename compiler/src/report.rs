@@ -8,6 +8,7 @@ pub(crate) mod keygen;
 pub(crate) mod paint;
 pub(crate) mod publish;
 pub(crate) mod pull;
+pub(crate) mod rebuild;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]
@@ -20,7 +21,7 @@ pub(crate) mod verify;
 use std::path::Path;
 
 use serde::Serialize;
-use subako_compiler::precompile::Sections;
+use subako_compiler::precompile::{Origin, Sections, Source};
 use subako_manifest::diagnostic::Diagnostic;
 use subako_manifest::digest::Digest;
 use subako_manifest::index::{Entry, Index};
@@ -160,17 +161,31 @@ impl Artifact {
     fn draw(artifacts: &[Self], sheet: &mut Sheet, detail: Detail) {
         let mut rows = vec![match detail {
             Detail::Usual => ["target", "bytes", "code", "data", "info", "other"].map(Cell::Head).to_vec(),
-            Detail::Full => {
-                ["target", "bytes", "code", "data", "info", "traps", "addresses", "names", "other"]
-                    .map(Cell::Head)
-                    .to_vec()
-            }
+            Detail::Full => [
+                "target",
+                "bytes",
+                "code",
+                "data",
+                "relocations",
+                "info",
+                "traps",
+                "addresses",
+                "names",
+                "other",
+            ]
+            .map(Cell::Head)
+            .to_vec(),
         }];
         for artifact in artifacts {
-            let Sections { code, data, info, traps, addresses, names, other, .. } = artifact.sections;
+            let Sections { code, data, relocations, info, traps, addresses, names, other, .. } =
+                artifact.sections;
             let numbers = match detail {
-                Detail::Usual => vec![artifact.size, code, data, info, traps + addresses + names + other],
-                Detail::Full => vec![artifact.size, code, data, info, traps, addresses, names, other],
+                Detail::Usual => {
+                    vec![artifact.size, code, data, info, relocations + traps + addresses + names + other]
+                }
+                Detail::Full => {
+                    vec![artifact.size, code, data, relocations, info, traps, addresses, names, other]
+                }
             };
             let target = Cell::Text(artifact.target.to_string());
             rows.push([target].into_iter().chain(numbers.into_iter().map(Cell::Number)).collect());
@@ -183,6 +198,40 @@ impl Artifact {
                 needing.map(|artifact| format!("{}: {}", artifact.target, artifact.cpu_features.join(" "))),
             );
         }
+    }
+}
+
+/// How artifacts came to be: in one line, or in one for each.
+fn draw_origins(origins: &[Origin], sheet: &mut Sheet, detail: Detail) {
+    let functions = |compiled: u64, reused: u64| match compiled + reused {
+        // Without a cache, nobody counts them.
+        0 => None,
+        all => Some(format!("{} of {} functions", grouped(compiled), grouped(all))),
+    };
+    if detail == Detail::Full {
+        let line = |origin: &Origin| {
+            let how = match origin.source {
+                Source::Cache => "from the cache".to_owned(),
+                Source::Compiler => functions(origin.functions_compiled, origin.functions_reused)
+                    .map_or_else(|| "compiled".to_owned(), |some| format!("{some} compiled")),
+            };
+            format!("{}: {how}", origin.target)
+        };
+        return sheet.field("compiled", origins.iter().map(line));
+    }
+    let cached = origins.iter().filter(|origin| origin.source == Source::Cache).count();
+    let compiled = origins.iter().map(|origin| origin.functions_compiled).sum();
+    let reused = origins.iter().map(|origin| origin.functions_reused).sum();
+    let mut parts = Vec::new();
+    if cached > 0 {
+        parts.push(format!("{cached} of {} artifacts from the cache", origins.len()));
+    }
+    if let Some(functions) = functions(compiled, reused) {
+        let others = if cached > 0 { " of the others" } else { "" };
+        parts.push(format!("{functions}{others} compiled"));
+    }
+    if !parts.is_empty() {
+        sheet.field("compiled", [parts.join("; ")]);
     }
 }
 

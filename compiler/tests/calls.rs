@@ -42,7 +42,7 @@ fn guest() -> &'static MappedModule {
             .unwrap();
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         let bundle = OpenBundle::open(BundleFile::open(&output).unwrap()).unwrap();
-        let bundle = verify(bundle, Trust::AllowUnsigned).unwrap();
+        let bundle = verify(bundle, &Trust::AllowUnsigned).unwrap();
         let pick = pick(bundle.index(), &HostCpu::detect(), None).unwrap();
         map(bundle.artifact(&pick).unwrap()).unwrap()
     })

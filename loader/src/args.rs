@@ -122,6 +122,9 @@ pub(crate) struct Bounds {
     /// Keep the fresh directory behind `/volume/tmp`, and say where it is
     #[arg(long, conflicts_with = "volume_tmp")]
     pub(crate) keep_volume: bool,
+    /// The hosts that the module may reach, and their credentials: a JSON file; without it, none
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) network: Option<PathBuf>,
     /// Show what the module writes on stderr as it comes
     #[arg(long)]
     pub(crate) stderr: bool,

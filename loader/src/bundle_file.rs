@@ -5,7 +5,7 @@
 //! users that could replace this process anyway, root and the one it runs as, are the only ones
 //! who may write it; every other file is copied before anything of it is believed.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::ops::Range;
 use std::path::Path;
@@ -13,6 +13,7 @@ use std::path::Path;
 use memmap2::Mmap;
 
 use crate::map::{self, Memory};
+use crate::ownership::only_we_may_write;
 
 /// A bundle's bytes, as they are on disk.
 #[derive(Debug)]
@@ -72,20 +73,6 @@ impl BundleFile {
             Self::Copied(bytes) => Memory::copy_of(&bytes[range]),
         }
     }
-}
-
-/// Whether root and the user that this process runs as are the only ones who may write a file.
-#[cfg(unix)]
-pub(crate) fn only_we_may_write(metadata: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    let owner = metadata.uid();
-    (owner == 0 || owner == rustix::process::geteuid().as_raw()) && metadata.mode() & 0o022 == 0
-}
-
-/// Elsewhere that is not known.
-#[cfg(not(unix))]
-pub(crate) fn only_we_may_write(_metadata: &Metadata) -> bool {
-    false
 }
 
 #[cfg(all(test, unix))]

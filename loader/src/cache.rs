@@ -24,9 +24,9 @@
 mod error;
 mod record;
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use subako_manifest::bundle::{INDEX, PACKAGE_DIR, TOOLS};
@@ -35,6 +35,7 @@ use subako_manifest::index::{Index, Role};
 use subako_manifest::limits;
 
 use crate::bundle_file::BundleFile;
+use crate::ownership::{is_ours_alone, make_directory, only_we_may_write};
 use crate::package_files;
 use crate::pick::{HostCpu, Pick, check_engine};
 use crate::verify::{VerifiedArtifact, VerifiedBundle};
@@ -98,9 +99,7 @@ impl Cache {
     pub fn open(root: &Path) -> Result<Self, Error> {
         let cache = Self { root: root.to_owned() };
         for dir in [cache.root.clone(), cache.dir(BUNDLES), cache.dir(NAMES), cache.dir(MAKING)] {
-            let mut builder = DirBuilder::new();
-            builder.recursive(true).mode(0o700);
-            builder.create(&dir).map_err(|source| Error::Io { path: dir.clone(), source })?;
+            make_directory(&dir).map_err(|source| Error::Io { path: dir.clone(), source })?;
             only_ours(&dir)?;
         }
         Ok(cache)
@@ -366,7 +365,7 @@ impl Installed {
             .open(&path)
             .map_err(|source| unreadable(&path, source))?;
         let metadata = file.metadata().map_err(|source| Error::Io { path: path.clone(), source })?;
-        if !metadata.is_file() || !is_only_ours(&metadata) {
+        if !metadata.is_file() || !only_we_may_write(&metadata) {
             return Err(Error::OthersMayWrite { path });
         }
         if metadata.size() != self.record.artifact_size {
@@ -497,13 +496,9 @@ fn present(dir: &Path) -> Result<bool, Error> {
 }
 
 fn only_ours(dir: &Path) -> Result<(), Error> {
-    let metadata = fs::symlink_metadata(dir).map_err(|source| Error::Io { path: dir.to_owned(), source })?;
-    match metadata.is_dir() && is_only_ours(&metadata) {
-        true => Ok(()),
-        false => Err(Error::OthersMayWrite { path: dir.to_owned() }),
+    match is_ours_alone(dir) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Error::OthersMayWrite { path: dir.to_owned() }),
+        Err(source) => Err(Error::Io { path: dir.to_owned(), source }),
     }
-}
-
-fn is_only_ours(metadata: &fs::Metadata) -> bool {
-    crate::bundle_file::only_we_may_write(metadata)
 }

@@ -15,13 +15,13 @@ use wasmtime_wasi::{I32Exit, WasiCtxBuilder};
 use crate::answer::CallToolResult;
 use crate::host::deadline::{Deadline, Waited};
 use crate::host::exchange::{Client, Exchange, Line};
-use crate::host::http::HeldAnswer;
 use crate::host::memory::MemoryLimit;
 use crate::host::stderr::{Stderr, StderrTail};
 use crate::host::stdin::Stdin;
 use crate::host::stdout::Stdout;
 use crate::host::write_budget::WriteBudget;
 use crate::host::{CallHost, locked, preopens};
+use crate::http::{Http, Policy};
 use crate::instantiate::{self, instantiate};
 use crate::map::MappedModule;
 use crate::message::{Message, fresh_id};
@@ -44,6 +44,8 @@ pub struct CallSetup {
     pub write_budget_bytes: u64,
     /// The directories that the module sees.
     pub preopens: Preopens,
+    /// What the module may reach by HTTP; none where it makes no requests at all, as in discovery.
+    pub network: Option<Arc<Policy>>,
     /// Whether stderr is shown as it comes.
     pub show_stderr: bool,
     /// Ends the call when it is no longer 0: the number of a signal, for the caller.
@@ -51,7 +53,7 @@ pub struct CallSetup {
 }
 
 impl CallSetup {
-    /// A call of `package` with every limit at its default, and no directory.
+    /// A call of `package` with every limit at its default, no directory and no network.
     #[must_use]
     pub fn new(package: impl Into<String>) -> Self {
         Self {
@@ -60,6 +62,7 @@ impl CallSetup {
             memory_bytes: limits::MEMORY_BYTES,
             write_budget_bytes: limits::WRITE_BUDGET_BYTES,
             preopens: Preopens::default(),
+            network: None,
             show_stderr: false,
             interrupt: Arc::default(),
         }
@@ -197,7 +200,7 @@ pub fn run(
         wasi: wasi.build_p1(),
         memory: MemoryLimit::new(setup.memory_bytes),
         write_budget: WriteBudget::new(setup.write_budget_bytes),
-        http: HeldAnswer::default(),
+        http: Http::new(setup.network.clone(), &setup.preopens),
         deadline: Arc::clone(&deadline),
         stderr: Arc::clone(&stderr),
     };

@@ -23,12 +23,13 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
 use subako_loader::call::{CallSetup, Error as CallError, Preopens};
+use subako_loader::http::Policy;
 use subako_manifest::diagnostic::{Blame, Code, Diagnostic, Explain, blame};
 use subako_manifest::text::shown;
 use tempfile::TempDir;
 
 use crate::args::{Args, Bounds, Command, Format};
-use program::Program;
+use program::{Program, in_file};
 
 /// The exit statuses that are not a matter of blame (design, "Command lines").
 const ANSWERED: u8 = 0;
@@ -192,6 +193,14 @@ fn made_for_us(prefix: &str) -> tempfile::Builder<'_, '_> {
     builder
 }
 
+/// The network policy in a file; without one, no host is allowed.
+fn network(file: Option<&Path>) -> Result<Policy, Stop> {
+    let Some(file) = file else { return Ok(Policy::default()) };
+    let bytes = read_file(file, Code::PolicyAbsent)?;
+    let directory = file.parent().unwrap_or(Path::new(""));
+    Policy::parse(&bytes, directory).map_err(|error| in_file(&error, file))
+}
+
 /// What a call is given, and the directory that was made for it.
 struct Prepared {
     setup: CallSetup,
@@ -234,6 +243,7 @@ fn prepare(program: &Program, bounds: &Bounds) -> Result<Prepared, Stop> {
             package: program.assets.as_ref().map(|assets| assets.path().to_owned()),
             skills: bounds.skills.clone(),
         },
+        network: Some(Arc::new(network(bounds.network.as_deref())?)),
         show_stderr: bounds.stderr,
         interrupt: interrupt()?,
     };

@@ -2,7 +2,6 @@
 
 pub mod deadline;
 pub mod exchange;
-pub mod http;
 pub mod memory;
 pub mod preopens;
 pub mod stderr;
@@ -16,10 +15,11 @@ use std::sync::{Arc, Mutex};
 use wasmtime_wasi::p1::WasiP1Ctx;
 
 use deadline::Deadline;
-use http::HeldAnswer;
 use memory::MemoryLimit;
 use stderr::StderrTail;
 use write_budget::WriteBudget;
+
+use crate::http::Http;
 
 /// Everything that the host keeps for one call; the data of the call's store.
 pub struct CallHost {
@@ -29,8 +29,8 @@ pub struct CallHost {
     pub memory: MemoryLimit,
     /// How much it may still write to files.
     pub write_budget: WriteBudget,
-    /// The answer of `subako_http` that the module has not read yet.
-    pub http: HeldAnswer,
+    /// The requests that it makes by `subako_http`.
+    pub http: Http,
     /// When the call has to be over.
     pub deadline: Arc<Deadline>,
     /// The end of what it wrote on stderr.

@@ -6,7 +6,8 @@ use subako_manifest::text::{grouped, shown};
 use wasmtime::{ExternType, Linker, Store, TypedFunc, UpdateDeadline};
 use wasmtime_wasi::I32Exit;
 
-use crate::host::{CallHost, http, wasi};
+use crate::host::{CallHost, wasi};
+use crate::http;
 use crate::map::MappedModule;
 use crate::outcome::Cause;
 use crate::timings;
@@ -144,17 +145,17 @@ mod tests {
 
     use super::*;
     use crate::host::deadline::Deadline;
-    use crate::host::http::HeldAnswer;
     use crate::host::memory::MemoryLimit;
     use crate::host::stderr::StderrTail;
     use crate::host::write_budget::WriteBudget;
+    use crate::http::Http;
 
     fn host() -> CallHost {
         CallHost {
             wasi: WasiCtxBuilder::new().build_p1(),
             memory: MemoryLimit::new(0),
             write_budget: WriteBudget::new(0),
-            http: HeldAnswer::default(),
+            http: Http::default(),
             deadline: Arc::new(Deadline::starting_now(Duration::ZERO)),
             stderr: Arc::new(Mutex::new(StderrTail::default())),
         }

@@ -14,6 +14,19 @@ use crate::engine;
 /// aarch64), and an artifact that it made stays bad in every loader.
 pub const ENGINE_FLOOR: (u64, u64, u64) = (48, 0, 7);
 
+/// Engines above the floor whose artifacts are not run, by their exact versions: for one that
+/// turns out to miscompile while older ones do not.
+pub const DENIED_ENGINES: &[DeniedEngine] = &[];
+
+/// An engine whose artifacts stay bad whatever loads them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeniedEngine {
+    /// The exact version.
+    pub version: &'static str,
+    /// What is wrong with its artifacts, as it is known in public: `CVE-2026-115893 (aarch64)`.
+    pub fault: &'static str,
+}
+
 /// What this process runs on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostCpu {
@@ -150,7 +163,7 @@ impl fmt::Display for Reason {
 #[non_exhaustive]
 pub enum Error {
     /// The artifacts were made by another engine.
-    #[error("the artifacts are for {} {}, this is {ENGINE_NAME} {ENGINE_VERSION}", shown(&.found.name), shown(&.found.version))]
+    #[error("the artifacts are for {}, this is {}", other(.found), this(.found))]
     OtherEngine {
         /// The bundle's engine.
         found: Engine,
@@ -160,6 +173,14 @@ pub enum Error {
     BelowFloor {
         /// The bundle's engine.
         found: Engine,
+    },
+    /// That very engine is known to miscompile.
+    #[error("the artifacts are by {} {}, whose artifacts are not run: {}", shown(&.found.name), shown(&.found.version), .denied.fault)]
+    Denied {
+        /// The bundle's engine.
+        found: Engine,
+        /// Why it is denied.
+        denied: DeniedEngine,
     },
     /// None is for this host.
     #[error("no artifact for this host, which is `{host}`")]
@@ -171,6 +192,33 @@ pub enum Error {
     },
 }
 
+/// The mend for artifacts that are not run, whatever made them.
+const REBUILD: &str = "`subakoc rebuild BUNDLE -o NEW` makes new artifacts from the bundle's own module";
+
+/// A bundle's engine in words; its settings only where its version does not tell it from ours.
+fn other(found: &Engine) -> String {
+    let name = format!("{} {}", shown(&found.name), shown(&found.version));
+    match is_this_version(found) {
+        true => {
+            format!("{name} with other settings (format {}, {})", found.artifact_format, found.compatibility)
+        }
+        false => name,
+    }
+}
+
+/// This engine in the same words.
+fn this(found: &Engine) -> String {
+    let name = format!("{ENGINE_NAME} {ENGINE_VERSION}");
+    match is_this_version(found) {
+        true => format!("{name} (format {ARTIFACT_FORMAT}, {})", engine::compatibility()),
+        false => name,
+    }
+}
+
+fn is_this_version(found: &Engine) -> bool {
+    found.name == ENGINE_NAME && found.version == ENGINE_VERSION
+}
+
 impl Explain for Error {
     fn diagnostics(&self) -> Vec<Diagnostic> {
         let diagnostic = match self {
@@ -179,8 +227,8 @@ impl Explain for Error {
                 format!("{} {}", found.name, found.version),
                 self.to_string(),
             )
-            .rule("an artifact runs in the very engine version that made it (docs/bundle.md, \"Engine\")")
-            .hint("build the package again with the `subakoc` of this loader's version"),
+            .rule("an artifact runs in the very engine that made it, with the same settings (docs/bundle.md, \"The index\")")
+            .hint(format!("{REBUILD}, by the `subakoc` of this loader's version")),
             Self::BelowFloor { found } => Diagnostic::error(
                 Code::EngineFloor,
                 format!("{} {}", found.name, found.version),
@@ -190,7 +238,14 @@ impl Explain for Error {
                 "the oldest engine whose artifacts are run is {}.{}.{}: older ones miscompile",
                 ENGINE_FLOOR.0, ENGINE_FLOOR.1, ENGINE_FLOOR.2
             ))
-            .hint("build the package again with a current `subakoc`"),
+            .hint(REBUILD),
+            Self::Denied { found, .. } => Diagnostic::error(
+                Code::EngineFloor,
+                format!("{} {}", found.name, found.version),
+                self.to_string(),
+            )
+            .rule("an artifact that an engine miscompiled stays bad in every loader")
+            .hint(REBUILD),
             Self::NoneFits { host, passed_over } => {
                 let list: Vec<String> =
                     passed_over.iter().map(|(target, reason)| format!("`{target}` {reason}")).collect();
@@ -262,13 +317,21 @@ fn why_not(entry: &Entry, target: &Target, host: &HostCpu, asked: Option<&Target
     (!lacks.is_empty()).then_some(Reason::Lacks(lacks))
 }
 
-/// The engine's version has to be this one exactly; the floor comes first, for its own words.
+/// The engine has to be this one exactly; one that miscompiles comes first, for its own words.
 pub(crate) fn check_engine(found: &Engine) -> Result<(), Error> {
-    if found.name == ENGINE_NAME && version(&found.version).is_some_and(|version| version < ENGINE_FLOOR) {
-        return Err(Error::BelowFloor { found: found.clone() });
+    check_engine_by(found, DENIED_ENGINES)
+}
+
+fn check_engine_by(found: &Engine, denied: &[DeniedEngine]) -> Result<(), Error> {
+    if found.name == ENGINE_NAME {
+        if version(&found.version).is_some_and(|version| version < ENGINE_FLOOR) {
+            return Err(Error::BelowFloor { found: found.clone() });
+        }
+        if let Some(denied) = denied.iter().find(|denied| denied.version == found.version) {
+            return Err(Error::Denied { found: found.clone(), denied: *denied });
+        }
     }
-    let same = found.name == ENGINE_NAME
-        && found.version == ENGINE_VERSION
+    let same = is_this_version(found)
         && found.artifact_format == ARTIFACT_FORMAT
         && found.compatibility == engine::compatibility();
     if same { Ok(()) } else { Err(Error::OtherEngine { found: found.clone() }) }
@@ -368,11 +431,54 @@ mod tests {
     }
 
     #[test]
-    fn other_engines_are_refused() {
-        let mut index = index(&[("pulley64", &[])]);
-        index.engine.version = "48.0.6".to_owned();
-        assert!(matches!(pick(&index, &host(), None), Err(Error::BelowFloor { .. })));
-        index.engine.version = "48.0.9".to_owned();
-        assert!(matches!(pick(&index, &host(), None), Err(Error::OtherEngine { .. })));
+    fn other_engines_are_refused_with_the_command_that_mends_it() {
+        let refused = |change: &dyn Fn(&mut Engine)| {
+            let mut index = index(&[("pulley64", &[])]);
+            change(&mut index.engine);
+            let error = pick(&index, &host(), None).unwrap_err();
+            let told = error.diagnostics().remove(0);
+            assert!(told.hint.as_deref().unwrap().contains("`subakoc rebuild BUNDLE -o NEW`"), "{told}");
+            (error, told)
+        };
+        let (error, told) = refused(&|engine| engine.version = "48.0.6".to_owned());
+        assert!(matches!(error, Error::BelowFloor { .. }) && told.code == Code::EngineFloor);
+        let (error, told) = refused(&|engine| engine.version = "48.0.999".to_owned());
+        assert!(matches!(error, Error::OtherEngine { .. }) && told.code == Code::EngineOther);
+        assert_eq!(
+            told.message,
+            format!("the artifacts are for wasmtime 48.0.999, this is wasmtime {ENGINE_VERSION}")
+        );
+        // The same version, set up in another way: what differs is named, not the version twice.
+        let (_, told) = refused(&|engine| engine.artifact_format = 1_234);
+        assert!(told.message.contains("other settings (format 1234, "), "{told}");
+        let (_, told) = refused(&|engine| engine.compatibility = Digest::of(b"other"));
+        assert!(told.message.contains(&Digest::of(b"other").to_string()), "{told}");
+    }
+
+    #[test]
+    fn an_engine_on_the_list_is_denied() {
+        let engine = index(&[]).engine;
+        let denied = DeniedEngine { version: ENGINE_VERSION, fault: "CVE-0000-0000 (every host)" };
+        let error = check_engine_by(&engine, &[denied]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "the artifacts are by wasmtime {ENGINE_VERSION}, whose artifacts are not run: \
+                 CVE-0000-0000 (every host)"
+            )
+        );
+        let told = error.diagnostics().remove(0);
+        assert_eq!(told.code, Code::EngineFloor);
+        assert!(told.hint.unwrap().contains("`subakoc rebuild BUNDLE -o NEW`"));
+        // Exactly that version and no other.
+        let other = Engine { version: "48.0.999".to_owned(), ..engine.clone() };
+        assert!(matches!(check_engine_by(&other, &[denied]), Err(Error::OtherEngine { .. })));
+        let prefix = DeniedEngine { version: "48.0", fault: "" };
+        assert_eq!(check_engine_by(&engine, &[prefix]), Ok(()));
+    }
+
+    #[test]
+    fn this_engine_is_one_that_is_run() {
+        assert_eq!(check_engine(&index(&[]).engine), Ok(()));
     }
 }

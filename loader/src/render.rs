@@ -31,9 +31,10 @@ use subako_manifest::tool::object::{NotText, Object, text};
 
 use crate::answer::{Block, CallToolResult};
 pub use image::ImageType;
-use link::VolumePath;
-pub use volume::Volume;
 use volume::{Unreadable, read};
+
+pub use crate::volume::Volume;
+use crate::volume::VolumePath;
 
 /// Bytes of all the files that the links of one answer name, read for the model: four of the
 /// largest. One answer can hold ten thousand links.

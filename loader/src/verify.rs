@@ -129,13 +129,13 @@ impl Explain for Error {
     }
 }
 
-/// Decides whether anybody vouches for the bundle. Where keys do, every entry is compared with the
-/// index that they signed, also those that this host never reads: a bundle that was changed in any
-/// way is refused as a whole.
+/// Decides whether anybody vouches for the bundle: for its index, which names every entry. The
+/// entries themselves are compared when they are read, or all at once by
+/// [`VerifiedBundle::check_entries`]; a call would otherwise hash what it never uses.
 ///
 /// # Errors
 ///
-/// Nobody does, or an entry differs.
+/// Nobody does.
 pub fn verify<B: AsRef<[u8]>>(bundle: OpenBundle<B>, trust: &Trust) -> Result<VerifiedBundle<B>, Error> {
     let voucher = match trust {
         Trust::Keys { keys, detached, now } => Voucher::Keys(keys.verify(&bundle, detached, *now)?),
@@ -145,11 +145,6 @@ pub fn verify<B: AsRef<[u8]>>(bundle: OpenBundle<B>, trust: &Trust) -> Result<Ve
         }
         Trust::Nobody => return Err(Error::Unsigned { digest: bundle.digest() }),
     };
-    if let Voucher::Keys(_) = voucher {
-        for entry in bundle.present() {
-            bundle.contents(entry)?;
-        }
-    }
     Ok(VerifiedBundle { bundle, voucher })
 }
 
@@ -185,6 +180,15 @@ impl<B: AsRef<[u8]>> VerifiedBundle<B> {
     #[must_use]
     pub fn has(&self, entry: &Entry) -> bool {
         self.bundle.has(entry)
+    }
+
+    /// Compares every entry with the index, also those that this host never reads.
+    ///
+    /// # Errors
+    ///
+    /// One differs.
+    pub fn check_entries(&self) -> Result<(), bundle::Error> {
+        self.bundle.present().try_for_each(|entry| self.bundle.contents(entry).map(drop))
     }
 
     /// An entry's bytes, compared with the index.

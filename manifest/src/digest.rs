@@ -17,6 +17,12 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// The 32 bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     /// The 64 hexadecimal digits alone, for file names.
     #[must_use]
     pub fn hex(&self) -> String {

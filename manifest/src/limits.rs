@@ -79,3 +79,5 @@ pub const MAX_SKILL_NAME_CHARS: usize = 32;
 pub const COMPILE_TIME: Duration = Duration::from_secs(300);
 /// Bytes of address space of one compiling process, unless `--compile-memory` says otherwise.
 pub const COMPILE_MEMORY_BYTES: u64 = 8 * GIB;
+/// Bytes of the compile cache, unless `--cache-size` says otherwise.
+pub const COMPILE_CACHE_BYTES: u64 = 2 * GIB;

@@ -7,10 +7,13 @@
 
 pub mod bundle;
 pub mod fixture;
+pub mod https_server;
 pub mod keys;
+pub mod name_server;
 pub mod oci_registry;
 pub mod package;
 pub mod programs;
+pub mod remake;
 pub mod run;
 pub mod tamper;
 pub mod wasi_calls;

@@ -148,19 +148,25 @@ pub fn hello_bundle() -> &'static Bundle {
 }
 
 /// `examples/greet-c`, built by its own script; none where its toolchain is absent.
+#[must_use]
+pub fn greet_c() -> Option<Package> {
+    c_example("greet-c")
+}
+
+/// An example in C, built by its own script; none where its toolchain is absent.
 ///
 /// # Panics
 ///
 /// When the script fails, and in CI when the toolchain is absent: there nothing is skipped.
 #[must_use]
-pub fn greet_c() -> Option<Package> {
+pub fn c_example(name: &str) -> Option<Package> {
     let package = Package::empty();
-    let run = Run::of(Command::new("bash").arg(example("greet-c").join("build.sh")).arg(package.path()));
+    let run = Run::of(Command::new("bash").arg(example(name).join("build.sh")).arg(package.path()));
     if run.code == Some(0) {
         return Some(package);
     }
     assert!(run.stderr.contains("no C compiler for WASI") && !in_ci(), "{run}");
-    eprintln_skipped("examples/greet-c", &run.stderr);
+    eprintln_skipped(&format!("examples/{name}"), &run.stderr);
     None
 }
 

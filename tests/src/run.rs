@@ -8,9 +8,14 @@ use std::time::Duration;
 use serde_json::Value;
 use wait_timeout::ChildExt as _;
 
+use crate::programs::tests_directory;
+
 /// How long a program may take before the test gives up on it: far more than any needs, so that
 /// a hang is a failure and nothing depends on the machine's speed.
 const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Where `subakoc` keeps what it compiled.
+pub const COMPILE_CACHE: &str = "SUBAKO_COMPILE_CACHE";
 
 /// What a program printed and how it ended.
 #[derive(Debug)]
@@ -38,6 +43,10 @@ impl Run {
     /// When it does not start, does not end, or prints what is not UTF-8.
     pub fn with_stdin(command: &mut Command, stdin: &[u8]) -> Self {
         let shown = format!("{command:?}");
+        // The user's own cache is no business of the tests; one that a test names stays.
+        if !command.get_envs().any(|(name, _)| name == COMPILE_CACHE) {
+            command.env(COMPILE_CACHE, tests_directory().join("compile-cache"));
+        }
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -518,6 +518,17 @@ fn an_installed_bundle_is_asked_about_at_every_call() {
 
 // Tampering.
 
+/// The spoilings of entries that a call of this package's tool never reads: installing and
+/// verifying refuse them, and the call runs what is still as it was signed.
+const UNUSED: [&str; 6] = [
+    "the module is changed",
+    "an artifact that does not run is changed",
+    "an asset is changed",
+    "the manifest is changed",
+    "the tools are changed",
+    "two assets change places",
+];
+
 /// One way to spoil the signed bundle, and the code of its refusal.
 type Spoiling<'a> = (&'a str, &'a str, Vec<u8>);
 
@@ -885,11 +896,21 @@ fn a_tampered_bundle_is_refused_before_anything_runs() {
     assert!(table.len() >= 30);
     for (what, code, bytes) in table {
         let bundle = keys.write("spoiled.subako", bytes);
-        let run = call(&bundle, &["--trust", &public]);
+        let cache = keys.path("cache");
+        let run = loader(["install", &bundle, "--trust", &public, "--cache-dir", &cache]);
         assert_eq!(run.errors(), [code], "{what}: {run}");
         let run = run.exits(3);
-        // `-v` names the artifact before it is mapped.
-        assert!(run.stdout.is_empty() && !run.stderr.contains("runs: "), "{what}: {run}");
+        assert!(run.stdout.is_empty(), "{what}: {run}");
+        // A call compares what it uses, and nothing of that is used when it differs.
+        let run = call(&bundle, &["--trust", &public]);
+        if UNUSED.contains(&what) {
+            let _ = run.exits(0);
+        } else {
+            assert_eq!(run.errors(), [code], "{what}: {run}");
+            let run = run.exits(3);
+            // `-v` names the artifact before it is mapped.
+            assert!(run.stdout.is_empty() && !run.stderr.contains("runs: "), "{what}: {run}");
+        }
         let verify = subakoc(["verify", &bundle, "--trust", &public]);
         assert_eq!(verify.errors(), [code], "{what}: {verify}");
     }

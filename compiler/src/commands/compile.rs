@@ -11,6 +11,7 @@ pub(super) fn run(args: &Compile) -> u8 {
     precompile::compile_child(
         &args.target,
         args.memory.get(),
+        args.functions.as_deref(),
         io::stdin().lock(),
         io::stdout().lock(),
         io::stderr(),

@@ -46,11 +46,15 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, Stop> {
 
 /// The faults of a bundle, which does not know what file it is.
 pub(super) fn in_file(path: &Path, mut diagnostics: Vec<Diagnostic>) -> Stop {
-    for diagnostic in &mut diagnostics {
+    place_in(path, &mut diagnostics);
+    Stop::Refused(diagnostics)
+}
+
+pub(super) fn place_in(path: &Path, diagnostics: &mut [Diagnostic]) {
+    for diagnostic in diagnostics {
         let place = diagnostic.place.get_or_insert_default();
         place.file.get_or_insert_with(|| path.to_string_lossy().into_owned());
     }
-    Stop::Refused(diagnostics)
 }
 
 /// Reads every entry, so that each is compared with the index; all faults are given.

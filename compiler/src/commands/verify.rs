@@ -26,6 +26,7 @@ pub(super) fn run(args: &Verify, console: &Console) -> Result<u8, Stop> {
         args.signatures.iter().map(|path| envelope(path, &bundle)).collect::<Result<Vec<_>, _>>()?;
     let trust = Trust::Keys { keys, detached, now: clock()? };
     let bundle = verify(bundle, &trust).map_err(|error| here(error.diagnostics()))?;
+    bundle.check_entries().map_err(|error| here(error.diagnostics()))?;
     console.summarise(&VerifyReport::new(&args.bundle, size, &bundle))?;
     Ok(0)
 }

@@ -5,11 +5,13 @@
 //! 2. `.text`: the code. `.rodata.wasm`: the module's data segments.
 //! 3. `.wasmtime.engine`: a zero byte, the length of the version string, the string, the settings
 //!    that the artifact was compiled with.
-//! 4. `.wasmtime.info` (types, functions), `.wasmtime.traps`, `.wasmtime.addrmap`, `.name.wasm`
+//! 4. Relocations, if any: sections of ELF's types for them. The engine resolves its own, so an
+//!    artifact that it makes has none.
+//! 5. `.wasmtime.info` (types, functions), `.wasmtime.traps`, `.wasmtime.addrmap`, `.name.wasm`
 //!    and a few more.
 
 use object::Endianness;
-use object::elf::{EM_AARCH64, EM_RISCV, EM_S390, EM_X86_64, FileHeader64};
+use object::elf::{EM_AARCH64, EM_RISCV, EM_S390, EM_X86_64, FileHeader64, SHT_REL, SHT_RELA};
 use object::read::elf::{FileHeader as _, SectionHeader as _};
 use serde::Serialize;
 use subako_manifest::target::Target;
@@ -39,6 +41,8 @@ pub struct Sections {
     pub code: u64,
     /// The module's data segments.
     pub data: u64,
+    /// What a loader would have to patch before the code runs.
+    pub relocations: u64,
     /// What the engine must know of the module: types, functions, settings.
     pub info: u64,
     /// Which instruction may trap, and why.
@@ -110,6 +114,7 @@ pub fn inspect(bytes: &[u8], target: &Target) -> Result<Sections, ArtifactError>
         total: bytes.len() as u64,
         code: 0,
         data: 0,
+        relocations: 0,
         info: 0,
         traps: 0,
         addresses: 0,
@@ -122,6 +127,7 @@ pub fn inspect(bytes: &[u8], target: &Target) -> Result<Sections, ArtifactError>
         let data = section.data(endian, bytes).map_err(not_elf)?;
         absent.retain(|required| required.as_bytes() != name);
         let part = match name {
+            _ if matches!(section.sh_type(endian), SHT_REL | SHT_RELA) => &mut split.relocations,
             b".text" => &mut split.code,
             b".rodata.wasm" => &mut split.data,
             b".wasmtime.engine" => {
@@ -139,7 +145,13 @@ pub fn inspect(bytes: &[u8], target: &Target) -> Result<Sections, ArtifactError>
     if let Some(section) = absent.first() {
         return Err(ArtifactError::SectionAbsent(section));
     }
-    let named = split.code + split.data + split.info + split.traps + split.addresses + split.names;
+    let named = split.code
+        + split.data
+        + split.relocations
+        + split.info
+        + split.traps
+        + split.addresses
+        + split.names;
     // Sections of a broken file may overlap, and then add up to more than it has.
     split.other = split.total.saturating_sub(named);
     Ok(split)

@@ -1,24 +1,29 @@
 //! Compiling in a process of its own, so that a module which takes all the time or memory there
 //! is takes only that process with it.
 //!
-//! The parent starts `PROGRAM __compile TARGET MEMORY`; `MEMORY` is the limit of the child's
-//! address space in bytes.
+//! The parent starts `PROGRAM __compile TARGET MEMORY [FUNCTIONS]`; `MEMORY` is the limit of the
+//! child's address space in bytes, `FUNCTIONS` the folder of functions that were compiled before
+//! (`precompile/functions.rs`).
 //!
 //! 1. stdin: the module, up to the end of file.
 //! 2. stdout: the artifact, and nothing else.
-//! 3. exit status 0, or 1 after one line of JSON on stderr:
-//!    `{"kind":"module","message":"…"}` where the engine refuses the module, `"kind":"engine"`
-//!    where something else went wrong. A child that could not even write that was killed.
+//! 3. exit status 0, with `FUNCTIONS` after one line of JSON on stderr, the members of
+//!    [`Functions`]; or 1 after another: `{"kind":"module","message":"…"}` where the engine refuses
+//!    the module, `"kind":"engine"` where something else went wrong. A child that could not even
+//!    write that was killed.
 
 use std::io::{self, Read, Write};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::thread;
 
 use serde::{Deserialize, Serialize};
 use subako_manifest::target::Target;
 use wait_timeout::ChildExt as _;
 
-use super::{Error, Settings, compile_here, targets};
+use super::functions::{FunctionStore, Functions};
+use super::{Error, Settings, compile_with, targets};
 
 /// The hidden subcommand that [`compile_child`] answers.
 pub const COMPILE_COMMAND: &str = "__compile";
@@ -42,18 +47,32 @@ enum Kind {
 }
 
 /// The whole of the child's work: reads a module from `stdin`, writes its artifact for the
-/// target of that name to `stdout`, or one line of JSON to `stderr`. Gives the exit status.
+/// target of that name to `stdout`, or one line of JSON to `stderr`. Functions that are in the
+/// folder `functions` are not compiled again, and new ones go there. Gives the exit status.
 ///
 /// Sets the limit of this process's address space first, so it is for a process that does
 /// nothing else.
 pub fn compile_child(
     target: &str,
     memory_bytes: u64,
+    functions: Option<&Path>,
     mut stdin: impl Read,
     mut stdout: impl Write,
     mut stderr: impl Write,
 ) -> u8 {
-    let report = match compile_from(target, memory_bytes, &mut stdin) {
+    // A folder that cannot be read costs time, nothing else.
+    let store = functions.map(|folder| FunctionStore::open(folder).map(Arc::new));
+    let usable = store.as_ref().and_then(|store| store.as_ref().ok()).cloned();
+    let compiled = compile_from(target, memory_bytes, usable.clone(), &mut stdin);
+    if compiled.is_ok() && store.is_some() {
+        let functions = match usable {
+            Some(store) => store.finish(),
+            None => Functions { unwritten: true, ..Functions::default() },
+        };
+        let _ = serde_json::to_writer(&mut stderr, &functions);
+        let _ = stderr.write_all(b"\n");
+    }
+    let report = match compiled {
         Ok(artifact) => match stdout.write_all(&artifact).and_then(|()| stdout.flush()) {
             Ok(()) => return 0,
             Err(error) => Report { kind: Kind::Engine, message: format!("stdout: {error}") },
@@ -66,13 +85,18 @@ pub fn compile_child(
     1
 }
 
-fn compile_from(target: &str, memory_bytes: u64, stdin: &mut impl Read) -> Result<Vec<u8>, Report> {
+fn compile_from(
+    target: &str,
+    memory_bytes: u64,
+    functions: Option<Arc<FunctionStore>>,
+    stdin: &mut impl Read,
+) -> Result<Vec<u8>, Report> {
     let engine = |message: String| Report { kind: Kind::Engine, message };
     limit_memory(memory_bytes).map_err(|error| engine(format!("memory limit: {error}")))?;
     let target = targets::target(target).map_err(|error| engine(error.to_string()))?;
     let mut module = Vec::new();
     stdin.read_to_end(&mut module).map_err(|error| engine(format!("stdin: {error}")))?;
-    compile_here(&module, &target).map_err(|error| match error {
+    compile_with(&module, &target, functions).map_err(|error| match error {
         Error::Refused { message, .. } => Report { kind: Kind::Module, message },
         other => engine(other.to_string()),
     })
@@ -99,18 +123,27 @@ fn limit_memory(_bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// What a child that compiled has answered.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) artifact: Vec<u8>,
+    pub(super) functions: Functions,
+}
+
 /// Compiles `module` for `target` in a child process, within the time and memory of `settings`.
 pub(super) fn compile_apart(
     module: &[u8],
     target: &Target,
     settings: &Settings,
     threads: usize,
-) -> Result<Vec<u8>, Error> {
+    functions: Option<&Path>,
+) -> Result<Answer, Error> {
     let start = |source: io::Error| Error::Start { program: settings.program.clone(), source };
     let mut child = Command::new(&settings.program)
         .arg(COMPILE_COMMAND)
         .arg(target.to_string())
         .arg(settings.memory_bytes.to_string())
+        .args(functions)
         // Several children share the cores.
         .env("RAYON_NUM_THREADS", threads.to_string())
         // The last line of a panic is its message then.
@@ -125,10 +158,11 @@ pub(super) fn compile_apart(
     let Some(status) = status else {
         return Err(Error::OutOfTime { target: target.clone(), limit: settings.time });
     };
-    if status.success() {
-        return Ok(stdout);
-    }
     let stderr = String::from_utf8_lossy(&stderr);
+    if status.success() {
+        let functions = serde_json::from_str(&last_line(&stderr)).unwrap_or_default();
+        return Ok(Answer { artifact: stdout, functions });
+    }
     if let Ok(report) = serde_json::from_str::<Report>(stderr.trim_end()) {
         return Err(match report.kind {
             _ if speaks_of_memory(&report.message) => out_of_memory(target, settings),

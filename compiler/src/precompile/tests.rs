@@ -34,12 +34,13 @@ fn script(directory: &Path, lines: &str) -> Settings {
         .arg(lines)
         .status();
     assert!(status.unwrap().success());
-    Settings { program, jobs: 2, time: Duration::from_secs(60), memory_bytes: 1 << 30 }
+    Settings { program, jobs: 2, time: Duration::from_secs(60), memory_bytes: 1 << 30, cache: None }
 }
 
 fn answer(lines: &str, module: &[u8]) -> Result<Vec<u8>, Error> {
     let directory = tempfile::tempdir().unwrap();
-    child::compile_apart(module, &target_of("pulley64"), &script(directory.path(), lines), 1)
+    let settings = script(directory.path(), lines);
+    child::compile_apart(module, &target_of("pulley64"), &settings, 1, None).map(|answer| answer.artifact)
 }
 
 fn refused(lines: &str) -> Error {
@@ -64,7 +65,8 @@ fn every_triple_compiles_to_its_machine() {
         assert_eq!(sections.machine, machine);
         assert!(sections.code > 0 && sections.info > 0, "{sections:?}");
         assert!(sections.data >= 20, "{sections:?}");
-        let Sections { code, data, info, traps, addresses, names, other, total, .. } = sections;
+        let Sections { code, data, relocations, info, traps, addresses, names, other, total, .. } = sections;
+        assert_eq!(relocations, 0, "nothing is left to patch when it is mapped");
         assert_eq!(code + data + info + traps + addresses + names + other, bytes.len() as u64);
         assert_eq!(total, bytes.len() as u64);
         let wrong = if *triple == "pulley64" { "riscv64-linux" } else { "pulley64" };
@@ -150,6 +152,16 @@ fn what_is_no_artifact_is_told() {
     assert_eq!(spoiled(18, 3), machine("machine 3"));
     let own = std::env::current_exe().and_then(fs::read).unwrap();
     assert_eq!(inspect(&own, &target), Err(ArtifactError::NotModule));
+    // Bytes that would have to be patched are told as such: `.wasmtime.traps` taken for relocations.
+    let sections = object::read::elf::ElfFile64::<object::Endianness>::parse(good.as_slice()).unwrap();
+    let table = sections.elf_header().e_shoff.get(object::Endianness::Little);
+    let traps = sections.elf_section_table().section_by_name(object::Endianness::Little, b".wasmtime.traps");
+    let mut bytes = good.clone();
+    // `sh_type` is bytes 4 to 7 of a section's header of 64 bytes; 4 is RELA (ELF, "Sections").
+    let place = usize::try_from(table).unwrap() + traps.unwrap().0.0 * 64 + 4;
+    bytes[place..place + 4].copy_from_slice(&4_u32.to_le_bytes());
+    let (patched, split) = (inspect(&bytes, &target).unwrap(), inspect(&good, &target).unwrap());
+    assert_eq!((patched.relocations, patched.traps), (split.traps, 0));
     let renamed = |from: &str, to: &str| {
         let mut bytes = good.clone();
         let at = bytes.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();
@@ -171,7 +183,7 @@ fn the_child_speaks_by_pipes() {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let child = |target: &str, module: &[u8], stdout: &mut Vec<u8>, stderr: &mut Vec<u8>| {
         // No limit: this is the process of all tests.
-        compile_child(target, u64::MAX, module, stdout, stderr)
+        compile_child(target, u64::MAX, None, module, stdout, stderr)
     };
     assert_eq!(child("pulley64", &module(), &mut stdout, &mut stderr), 0);
     assert_eq!(stdout, compile_here(&module(), &target_of("pulley64")).unwrap());
@@ -209,7 +221,7 @@ fn a_child_out_of_time_is_ended() {
     let directory = tempfile::tempdir().unwrap();
     let settings =
         Settings { time: Duration::from_millis(50), ..script(directory.path(), "exec tail -f /dev/null") };
-    let error = child::compile_apart(b"module", &target_of("x86_64-linux"), &settings, 1).unwrap_err();
+    let error = child::compile_apart(b"module", &target_of("x86_64-linux"), &settings, 1, None).unwrap_err();
     assert!(matches!(error, Error::OutOfTime { .. }), "{error:?}");
     let told = Error::OutOfTime { target: target_of("x86_64-linux"), limit: Duration::from_secs(300) };
     assert_eq!(
@@ -251,7 +263,7 @@ fn the_end_of_a_child_is_told_as_it_was() {
     assert_eq!(code(&refused("exit 7")), "E0506");
 
     let settings = Settings { program: "/nowhere/compiler".into(), ..Settings::new(PathBuf::new()) };
-    let error = child::compile_apart(b"module", &target_of("pulley64"), &settings, 1).unwrap_err();
+    let error = child::compile_apart(b"module", &target_of("pulley64"), &settings, 1, None).unwrap_err();
     assert_eq!(code(&error), "E0507");
 }
 
@@ -280,7 +292,11 @@ fn artifacts_come_in_the_order_of_targets() {
     for jobs in [0, 1, 2, 8] {
         let settings = Settings { jobs, ..script(directory.path(), &lines) };
         let told = Told::default();
-        let artifacts = precompile_bytes(&module(), &targets, &settings, &told).unwrap();
+        let Precompiled { artifacts, origins, warnings } =
+            precompile_bytes(&module(), &targets, &settings, &told).unwrap();
+        assert!(warnings.is_empty(), "{warnings:?}");
+        assert!(origins.iter().all(|origin| origin.source == Source::Compiler));
+        assert!(origins.iter().map(|origin| &origin.target).eq(&targets));
         let order: Vec<&Target> = artifacts.iter().map(|artifact| &artifact.target).collect();
         assert_eq!(order, targets.iter().collect::<Vec<_>>());
         assert_eq!(artifacts[0].cpu_features, [""; 0]);
@@ -293,7 +309,8 @@ fn artifacts_come_in_the_order_of_targets() {
         });
         assert_eq!(told, expected.concat());
     }
-    assert_eq!(precompile_bytes(&module(), &[], &script(directory.path(), "exit 1"), &Silent).unwrap(), []);
+    let none = precompile_bytes(&module(), &[], &script(directory.path(), "exit 1"), &Silent).unwrap();
+    assert_eq!(none, Precompiled::default());
 }
 
 #[test]
@@ -341,6 +358,188 @@ fn unknown_targets_begin_nothing() {
          rule: a target is `<triple>` or `<triple>/<cpu level>`; `subakoc targets` lists them\n  \
          hint: did you mean `x86_64-linux`?"
     );
+}
+
+/// A program that gives the artifact in `wrong` or of its target, and counts how often it runs.
+fn counting(directory: &Path, targets: &[Target]) -> Settings {
+    for target in targets {
+        let file = directory.join(target.to_string().replace('/', "+"));
+        fs::write(file, compile_here(&module(), target).unwrap()).unwrap();
+    }
+    let directory_name = directory.display();
+    let settings = script(
+        directory,
+        &format!(
+            "cat > /dev/null; echo run >> '{directory_name}/runs'\n\
+             cat \"{directory_name}/$(echo $2 | tr / +)\""
+        ),
+    );
+    Settings { cache: Some(Cache::open(&directory.join("cache"), 1 << 30).unwrap()), ..settings }
+}
+
+fn runs(directory: &Path) -> usize {
+    fs::read_to_string(directory.join("runs")).unwrap_or_default().lines().count()
+}
+
+fn sources(compiled: &Precompiled) -> Vec<Source> {
+    compiled.origins.iter().map(|origin| origin.source).collect()
+}
+
+#[test]
+fn what_is_in_the_cache_is_not_compiled() {
+    let directory = tempfile::tempdir().unwrap();
+    let targets = ["pulley64", "x86_64-linux/x86-64-v3"].map(target_of);
+    let settings = counting(directory.path(), &targets);
+    let first = precompile_bytes(&module(), &targets[..1], &settings, &Silent).unwrap();
+    assert_eq!((sources(&first), runs(directory.path())), (vec![Source::Compiler], 1));
+    let second = precompile_bytes(&module(), &targets, &settings, &Silent).unwrap();
+    assert_eq!(sources(&second), [Source::Cache, Source::Compiler]);
+    assert_eq!(runs(directory.path()), 2);
+    let third = precompile_bytes(&module(), &targets, &settings, &Silent).unwrap();
+    assert_eq!((sources(&third), runs(directory.path())), (vec![Source::Cache; 2], 2));
+    let uncached = Settings { cache: None, ..settings };
+    let fourth = precompile_bytes(&module(), &targets, &uncached, &Silent).unwrap();
+    assert_eq!((sources(&fourth), runs(directory.path())), (vec![Source::Compiler; 2], 4));
+    assert!(second.artifacts == third.artifacts && third.artifacts == fourth.artifacts);
+    assert!([first, second, third, fourth].iter().all(|compiled| compiled.warnings.is_empty()));
+}
+
+#[test]
+fn damage_in_the_cache_is_told_and_mended() {
+    let directory = tempfile::tempdir().unwrap();
+    let targets = ["pulley64"].map(target_of);
+    let settings = counting(directory.path(), &targets);
+    let build = || precompile_bytes(&module(), &targets, &settings, &Silent).unwrap();
+    let good = build().artifacts;
+    let artifacts = directory.path().join("cache/artifacts");
+    let path = fs::read_dir(&artifacts).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = fs::read(&path).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let compiled = build();
+    assert_eq!((sources(&compiled), runs(directory.path())), (vec![Source::Compiler], 2));
+    assert_eq!(compiled.artifacts, good);
+    assert_eq!(compiled.warnings.len(), 1, "{:?}", compiled.warnings);
+    assert_eq!(compiled.warnings[0].code, Code::CompileCacheDamaged);
+    assert_eq!(compiled.warnings[0].severity, Severity::Warning);
+    let compiled = build();
+    assert_eq!(sources(&compiled), [Source::Cache]);
+    assert!(compiled.warnings.is_empty() && compiled.artifacts == good);
+
+    // Whole, and no artifact of the target.
+    let engine = compiler(&targets[0]).unwrap();
+    let keys = Keys::new(&targets[0], &engine, &Digest::of(&module()));
+    settings.cache.as_ref().unwrap().keep(&keys.artifact, b"no artifact").unwrap();
+    let compiled = build();
+    assert_eq!((sources(&compiled), compiled.warnings.len()), (vec![Source::Compiler], 1));
+    assert_eq!(compiled.artifacts, good);
+}
+
+#[test]
+fn a_cache_that_fails_costs_time_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let targets = ["pulley64"].map(target_of);
+    let settings = counting(directory.path(), &targets);
+    fs::remove_dir_all(directory.path().join("cache")).unwrap();
+    fs::write(directory.path().join("cache"), "a file").unwrap();
+    let compiled = precompile_bytes(&module(), &targets, &settings, &Silent).unwrap();
+    assert_eq!(compiled.artifacts.len(), 1);
+    assert!(!compiled.warnings.is_empty());
+    for warning in &compiled.warnings {
+        assert_eq!(warning.severity, Severity::Warning, "{warning}");
+    }
+}
+
+/// Compiles as a child does, with the functions in `folder`.
+fn with_functions(module: &[u8], name: &str, folder: &Path) -> (Vec<u8>, Functions) {
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let status = compile_child(name, u64::MAX, Some(folder), module, &mut stdout, &mut stderr);
+    assert_eq!(status, 0, "{}", String::from_utf8_lossy(&stderr));
+    (stdout, serde_json::from_slice(&stderr).unwrap())
+}
+
+/// A hundred functions; `last` is what the last one adds.
+fn hundred(last: u64) -> Vec<u8> {
+    let mut text = String::from(r#"(module (memory (export "memory") 1) (func (export "_start"))"#);
+    for number in 0..100 {
+        let addend = if number == 99 { last } else { number };
+        text += &format!(
+            "(func (export \"f{number}\") (param i64) (result i64) (local i64)
+                (local.set 1 (i64.mul (local.get 0) (i64.const {})))
+                (i64.store (i32.const {number}) (local.get 1))
+                (i64.add (local.get 1) (i64.const {addend})))",
+            number * 7 + 3
+        );
+    }
+    text += ")";
+    wat::parse_str(text).unwrap()
+}
+
+#[test]
+fn one_changed_function_is_compiled_and_the_others_are_not() {
+    for name in ["x86_64-linux", "x86_64-linux/x86-64-v3", "aarch64-linux", "s390x-linux", "pulley64"] {
+        let folder = tempfile::tempdir().unwrap();
+        let target = target_of(name);
+        let (artifact, cold) = with_functions(&hundred(99), name, folder.path());
+        assert!(cold.compiled >= 101 && cold.damaged == 0 && !cold.unwritten, "{name} {cold:?}");
+        let bare = compile_here(&hundred(99), &target).unwrap();
+        assert!(artifact == bare, "{name}: functions that are kept are compiled in the same way");
+
+        let (artifact, warm) = with_functions(&hundred(99), name, folder.path());
+        assert!(artifact == bare, "{name}: functions from the cache give the same artifact");
+        assert_eq!((warm.reused, warm.compiled), (cold.compiled, 0), "{name}");
+
+        let (artifact, changed) = with_functions(&hundred(1_000), name, folder.path());
+        assert!(artifact == compile_here(&hundred(1_000), &target).unwrap(), "{name}");
+        assert!(artifact != bare);
+        assert_eq!((changed.reused, changed.compiled), (cold.compiled - 1, 1), "{name}");
+    }
+}
+
+#[test]
+fn levels_do_not_share_functions() {
+    let folder = tempfile::tempdir().unwrap();
+    let module = module();
+    let (baseline, _) = with_functions(&module, "x86_64-linux", folder.path());
+    // The parent gives each target a folder of its own; the engine's keys differ besides.
+    let (level, functions) = with_functions(&module, "x86_64-linux/x86-64-v2", folder.path());
+    assert!(baseline != level);
+    assert!(functions.compiled > 0, "{functions:?}");
+    assert!(level == compile_here(&module, &target_of("x86_64-linux/x86-64-v2")).unwrap());
+}
+
+#[test]
+fn damaged_functions_are_compiled() {
+    let folder = tempfile::tempdir().unwrap();
+    let (good, cold) = with_functions(&hundred(99), "pulley64", folder.path());
+    let pack = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = fs::read(&pack).unwrap();
+    bytes[3] ^= 1;
+    fs::write(&pack, &bytes).unwrap();
+    let (artifact, functions) = with_functions(&hundred(99), "pulley64", folder.path());
+    assert!(artifact == good);
+    assert_eq!(functions.damaged, 1);
+    assert_eq!(functions.reused + functions.compiled, cold.reused + cold.compiled);
+    assert!(functions.compiled >= 1);
+    let (artifact, functions) = with_functions(&hundred(99), "pulley64", folder.path());
+    assert!(artifact == good);
+    assert_eq!(functions.damaged, 0);
+    let gone = folder.path().join("gone");
+    let (artifact, functions) = with_functions(&hundred(99), "pulley64", &gone);
+    assert!(artifact == good);
+    assert!(functions.unwritten);
+}
+
+#[test]
+fn the_child_is_told_where_functions_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let lines = r#"cat > /dev/null; echo '{"reused":5,"compiled":2,"damaged":0,"unwritten":false}' >&2; printf '%s' "$4""#;
+    let settings = script(directory.path(), lines);
+    let folder = Some(Path::new("/cache/functions"));
+    let answer = child::compile_apart(b"module", &target_of("pulley64"), &settings, 1, folder).unwrap();
+    assert_eq!(answer.artifact, b"/cache/functions");
+    assert_eq!(answer.functions, Functions { reused: 5, compiled: 2, ..Functions::default() });
 }
 
 proptest::proptest! {

@@ -7,7 +7,7 @@ use subako_manifest::envelope::Envelope;
 
 use super::layers::{self, Part};
 use super::manifest::{
-    Descriptor, EMPTY, EMPTY_TYPE, ENVELOPE_TYPE, MANIFEST_TYPE, Manifest, SIGNATURE_TYPE, TITLE,
+    BUNDLE_TYPE, Descriptor, EMPTY, EMPTY_TYPE, ENVELOPE_TYPE, MANIFEST_TYPE, Manifest, SIGNATURE_TYPE, TITLE,
 };
 use super::{Error, Store, each};
 use crate::progress::Progress;
@@ -48,7 +48,8 @@ pub fn push(
     }
     let mut parts = layers::split(bundle)?;
     let manifest = layers::manifest(&bundle.index().package, &parts).to_json();
-    let descriptor = Descriptor::of(MANIFEST_TYPE, &manifest);
+    let mut descriptor = Descriptor::of(MANIFEST_TYPE, &manifest);
+    descriptor.artifact_type = Some(BUNDLE_TYPE.to_owned());
     let envelopes = envelopes(bundle)?;
     if !envelopes.is_empty() {
         parts.push(Part {

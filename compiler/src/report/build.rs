@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use subako_compiler::pipeline::{Built, Timings};
+use subako_compiler::precompile::Origin;
 use subako_compiler::rewrite::{Kept, PassReport, RewriteReport};
 use subako_manifest::diagnostic::Diagnostic;
 use subako_manifest::index::Engine;
@@ -12,10 +13,10 @@ use subako_manifest::text::{grouped, shown};
 
 use super::paint::Paint;
 use super::sheet::{Cell, Sheet};
-use super::{Artifact, Bundle, Detail, Package, Report, Tool, artifact_entry, draw_imports};
+use super::{Artifact, Bundle, Detail, Package, Report, Tool, artifact_entry, draw_imports, draw_origins};
 
-/// A bundle and how it came to be. All of it but `bundle.path` and `timings` follows from the
-/// package and the command line.
+/// A bundle and how it came to be. All of it but `bundle.path`, `compiled` and `timings` follows
+/// from the package and the command line.
 #[derive(Debug, Serialize)]
 pub(crate) struct BuildReport {
     ok: bool,
@@ -30,6 +31,7 @@ pub(crate) struct BuildReport {
     tools: Vec<Tool>,
     rewrite: RewriteReport,
     artifacts: Vec<Artifact>,
+    compiled: Vec<Origin>,
     timings: Milliseconds,
 }
 
@@ -47,7 +49,7 @@ struct Milliseconds {
 
 impl BuildReport {
     pub(crate) fn new(built: Built, output: &Path, warnings: Vec<Diagnostic>) -> Self {
-        let Built { upload, rewrite, artifacts, tools, bundle, signed_by, timings } = built;
+        let Built { upload, rewrite, artifacts, origins, tools, bundle, signed_by, timings } = built;
         let artifacts = artifacts
             .into_iter()
             .filter_map(|artifact| {
@@ -66,6 +68,7 @@ impl BuildReport {
             tools: Tool::all(&tools),
             rewrite,
             artifacts,
+            compiled: origins,
             timings: timings.into(),
         }
     }
@@ -96,6 +99,7 @@ impl Report for BuildReport {
         }
         draw_rewrite(&self.rewrite, &mut sheet);
         Artifact::draw(&self.artifacts, &mut sheet, detail);
+        draw_origins(&self.compiled, &mut sheet, detail);
         sheet.field("signed by", self.signed_by.clone());
         self.bundle.draw(&mut sheet, self.package.upload);
         sheet.into_text()
@@ -170,6 +174,7 @@ mod tests {
             tools: samples::tools(),
             rewrite,
             artifacts: samples::artifacts(),
+            compiled: samples::origins(),
             timings: Timings { precompile: Duration::from_micros(1_999), ..Timings::default() }.into(),
         }
     }
@@ -195,6 +200,7 @@ rewrite    module         53,938  →  50,471
 artifacts  target                               bytes    code  data  info  other
            pulley64                             1,000     850    50    40     60
            x86_64-unknown-linux-gnu/x86-64-v3  12,150  12,000    50    40     60
+compiled   1 of 2 artifacts from the cache; 1 of 1,234 functions of the others compiled
 upload     {digest}
 digest     {digest}
 bundle     out.subako, 98,304 bytes

@@ -1,6 +1,6 @@
 //! Made-up parts of reports, for tests of their drawings.
 
-use subako_compiler::precompile::Sections;
+use subako_compiler::precompile::{Origin, Sections, Source};
 use subako_manifest::digest::Digest;
 use subako_manifest::index::Engine;
 
@@ -55,6 +55,7 @@ pub(super) fn artifacts() -> Vec<Artifact> {
                 total: code + 150,
                 code,
                 data: 50,
+                relocations: 0,
                 info: 40,
                 traps: 30,
                 addresses: 20,
@@ -66,5 +67,18 @@ pub(super) fn artifacts() -> Vec<Artifact> {
     vec![
         artifact("pulley64", "pulley64", 850, &[]),
         artifact("x86_64-linux/x86-64-v3", "x86-64", 12_000, &["avx", "avx2"]),
+    ]
+}
+
+pub(super) fn origins() -> Vec<Origin> {
+    let origin = |name: &str, source, functions_reused, functions_compiled| Origin {
+        target: name.parse().expect("a known name"),
+        source,
+        functions_reused,
+        functions_compiled,
+    };
+    vec![
+        origin("pulley64", Source::Cache, 0, 0),
+        origin("x86_64-linux/x86-64-v3", Source::Compiler, 1_233, 1),
     ]
 }

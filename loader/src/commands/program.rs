@@ -172,7 +172,6 @@ pub(super) fn picked_for_host(
         for (target, reason) in pick.passed_over() {
             say(&format!("passed over: {target}: {reason}"));
         }
-        say(&format!("runs: {} of bundle {}", pick.target(), bundle.digest()));
     }
     Ok(pick)
 }
@@ -187,6 +186,9 @@ fn picked(
     timings::mark("pick");
     let artifact = bundle.artifact(&pick).map_err(|error| in_file(&error, path))?;
     timings::mark("map and digest");
+    if verbose {
+        say(&format!("runs: {} of bundle {}", pick.target(), bundle.digest()));
+    }
     Ok(artifact)
 }
 

@@ -5,24 +5,7 @@
 //! they are no paths beneath `/volume`. Characters that a URI ought to escape (a space, `é`) are
 //! taken as they are; `?` and `#` are refused, since they end a URI's path.
 
-/// A path beneath `/volume`, decoded: a mount and at least one name below it, none of them able
-/// to lead elsewhere.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VolumePath {
-    /// Which of the volume's directories.
-    pub mount: Mount,
-    /// The names below it, as the bytes of a file name.
-    pub names: Vec<Vec<u8>>,
-}
-
-/// A directory of the volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mount {
-    /// `/volume/tmp`.
-    Tmp,
-    /// `/volume/data`.
-    Data,
-}
+use crate::volume::{Mount, VolumePath};
 
 /// Why a `volume:///…` link names no file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

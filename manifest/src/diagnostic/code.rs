@@ -134,6 +134,10 @@ codes! {
     CompileStart = "E0507", Environment, "the compiling process could not be run";
     CompileEngine = "E0508", Internal, "the engine could not be made for a target";
     ArtifactWrong = "E0509", Internal, "an artifact is not what its target needs";
+    CompileCacheDamaged = "E0510", Environment, "a file of the compile cache is damaged";
+    CompileCacheShared = "E0511", Environment, "the compile cache may be written by others";
+    RebuildUnsigned = "E0512", Input, "a rebuilt bundle has no signatures";
+    RebuildDisagrees = "E0513", Input, "a bundle's index and its entries disagree";
 
     // E06: discover
     DiscoverCrashed = "E0601", Input, "the module crashed during discovery";
@@ -270,6 +274,13 @@ codes! {
     CacheShared = "E0923", Environment, "a part of the cache may be written by others";
     CacheAbsent = "E0924", Usage, "there is no place for the cache";
     Interrupted = "E0925", Environment, "the call is interrupted";
+    PolicyAbsent = "E0950", Input, "the network policy is not there";
+    PolicyJson = "E0951", Input, "the network policy is not JSON";
+    PolicyField = "E0952", Input, "a field of the network policy is missing, unknown, there twice or of another type";
+    PolicyHost = "E0953", Input, "the network policy allows what is no host";
+    PolicyCredential = "E0954", Input, "a credential of the network policy cannot be used";
+    PolicyAddress = "E0955", Input, "an address of the network policy cannot be used";
+    PolicyCertificate = "E0956", Input, "a certificate of the network policy cannot be used";
 }
 
 impl Serialize for Code {

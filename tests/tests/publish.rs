@@ -366,11 +366,12 @@ fn two_who_push_the_same_tag() {
     let bundles = [hello_bundle().path(), other.path()];
     let reference = registry.reference("hello:1");
     let manifests: Vec<Value> = thread::scope(|scope| {
-        let pushes: Vec<_> =
-            [0, 1, 0, 1].map(|at| {
+        let pushes: Vec<_> = [0, 1, 0, 1]
+            .map(|at| {
                 let (desk, bundles, reference) = (&desk, &bundles, &reference);
                 scope.spawn(move || desk.publish(bundles[at], reference, &[]))
-            }).into();
+            })
+            .into();
         pushes.into_iter().map(|it| it.join().unwrap().exits(0).json()["manifest"].clone()).collect()
     });
     let pulled = desk.pull(&reference, "out.subako", &[]).exits(0).json();

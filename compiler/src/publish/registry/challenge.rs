@@ -41,6 +41,7 @@ fn fields(text: &str) -> Vec<(String, String)> {
     let mut rest = text;
     while let Some((name, after)) = rest.split_once('=') {
         let name = name.trim_matches([' ', '\t', ',']).to_ascii_lowercase();
+        let after = after.trim_start();
         let value;
         if let Some(quoted) = after.strip_prefix('"') {
             let mut unquoted = String::new();
@@ -85,7 +86,7 @@ mod tests {
             ]),
             bearer("https://auth.docker.io/token", Some("registry.docker.io"))
         );
-        assert_eq!(of(&[r#"bearer Service = "s", realm="a\"b,=c" "#]), bearer("a\"b,=c", None));
+        assert_eq!(of(&[r#"bearer Service = "s", realm="a\"b,=c" "#]), bearer("a\"b,=c", Some("s")));
         assert_eq!(of(&["Bearer realm=https://h/t , service=x"]), bearer("https://h/t", Some("x")));
         assert_eq!(of(&[r#"Basic realm="Registry Realm""#]), Some(Challenge::Basic));
         assert_eq!(of(&["Basic realm=a", "Bearer realm=\"r\""]), bearer("r", None));

@@ -30,7 +30,11 @@ pub(super) fn origin(url: &str) -> Option<(String, String, u16)> {
     if authority.as_str().contains('@') || authority.host().is_empty() {
         return None;
     }
-    Some((scheme, authority.host().to_ascii_lowercase(), authority.port_u16().unwrap_or(default)))
+    let port = match &authority.as_str()[authority.host().len()..] {
+        "" => default,
+        port => port.strip_prefix(':')?.parse().ok()?,
+    };
+    Some((scheme, authority.host().to_ascii_lowercase(), port))
 }
 
 /// The address as it may be shown: what stands in a query can be a secret.

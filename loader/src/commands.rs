@@ -204,7 +204,19 @@ fn network(file: Option<&Path>) -> Result<Policy, Stop> {
 /// What a call is given, and the directory that was made for it.
 struct Prepared {
     setup: CallSetup,
-    _volume: Option<TempDir>,
+    volume: Option<TempDir>,
+}
+
+/// What a module left in its volume can be such that it cannot be removed: directories nested
+/// deeper than this process may open, for one.
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        let Some(volume) = self.volume.take() else { return };
+        let path = volume.path().to_owned();
+        if let Err(error) = volume.close() {
+            say(&format!("warning: `{}` is left behind and cannot be removed: {error}", path.display()));
+        }
+    }
 }
 
 fn prepare(program: &Program, bounds: &Bounds) -> Result<Prepared, Stop> {
@@ -247,5 +259,5 @@ fn prepare(program: &Program, bounds: &Bounds) -> Result<Prepared, Stop> {
         show_stderr: bounds.stderr,
         interrupt: interrupt()?,
     };
-    Ok(Prepared { setup, _volume: volume })
+    Ok(Prepared { setup, volume })
 }

@@ -92,6 +92,7 @@ fn compile_from(
     stdin: &mut impl Read,
 ) -> Result<Vec<u8>, Report> {
     let engine = |message: String| Report { kind: Kind::Engine, message };
+    end_with_parent().map_err(|error| engine(format!("the parent's end: {error}")))?;
     limit_memory(memory_bytes).map_err(|error| engine(format!("memory limit: {error}")))?;
     let target = targets::target(target).map_err(|error| engine(error.to_string()))?;
     let mut module = Vec::new();
@@ -114,6 +115,19 @@ fn limit_memory(bytes: u64) -> io::Result<()> {
     };
     bounded(Resource::As, bytes)?;
     bounded(Resource::Core, 0)?;
+    Ok(())
+}
+
+/// Ends with the process that started this one, which may be ended by a signal.
+#[cfg(target_os = "linux")]
+fn end_with_parent() -> io::Result<()> {
+    use rustix::process::{Signal, set_parent_process_death_signal};
+    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+}
+
+/// Elsewhere the child ends by its own limits.
+#[cfg(not(target_os = "linux"))]
+fn end_with_parent() -> io::Result<()> {
     Ok(())
 }
 

@@ -32,7 +32,7 @@ struct Desk {
 
 impl Desk {
     fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self { folder: tempfile::tempdir().expect("a temporary directory can be made") }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -54,17 +54,20 @@ impl Desk {
     }
 
     fn publish(&self, bundle: &Path, reference: &str, more: &[&str]) -> Run {
-        let bundle = bundle.to_str().unwrap();
+        let bundle = bundle.to_str().expect("the path is UTF-8");
         self.run(&[&["publish", bundle, reference, "--format", "json"], more].concat())
     }
 
     fn pull(&self, reference: &str, name: &str, more: &[&str]) -> Run {
         let out = self.path(name);
-        self.run(&[&["pull", reference, "-o", out.to_str().unwrap(), "--format", "json"], more].concat())
+        self.run(
+            &[&["pull", reference, "-o", out.to_str().expect("the path is UTF-8"), "--format", "json"], more]
+                .concat(),
+        )
     }
 
     fn bytes(&self, name: &str) -> Vec<u8> {
-        fs::read(self.path(name)).unwrap()
+        fs::read(self.path(name)).expect("the file can be read and written")
     }
 }
 
@@ -75,7 +78,7 @@ fn code(run: &Run) -> String {
     let told = json["diagnostics"].as_array().unwrap_or_else(|| panic!("{run}"));
     let errors: Vec<&Value> = told.iter().filter(|it| it["severity"] == "error").collect();
     assert_eq!(errors.len(), 1, "{run}");
-    errors[0]["code"].as_str().unwrap().to_owned()
+    errors[0]["code"].as_str().expect("a code is text").to_owned()
 }
 
 /// The hello bundle, signed; and the public key.
@@ -83,11 +86,11 @@ fn signed(desk: &Desk) -> (PathBuf, String) {
     let keys = Keys::default();
     let (private, public) = keys.make("builder", Kind::Ed25519, &[]);
     let path = desk.path("signed.subako");
-    fs::copy(hello_bundle().path(), &path).unwrap();
-    let _ = desk.run(&["sign", path.to_str().unwrap(), "--key", &private]).exits(0);
+    fs::copy(hello_bundle().path(), &path).expect("the file can be read and written");
+    let _ = desk.run(&["sign", path.to_str().expect("the path is UTF-8"), "--key", &private]).exits(0);
     let kept = desk.path("builder.pub");
-    fs::copy(public, &kept).unwrap();
-    (path, kept.to_str().unwrap().to_owned())
+    fs::copy(public, &kept).expect("the file can be read and written");
+    (path, kept.to_str().expect("the path is UTF-8").to_owned())
 }
 
 fn text(value: &Value) -> &str {

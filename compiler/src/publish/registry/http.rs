@@ -187,7 +187,7 @@ impl Http {
                 let asked = answer.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
                 // A date instead of seconds counts as nothing: whose clock it is by nobody knows.
                 let asked = asked.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
-                let error = Error::Busy { url, status: answer.status, attempts: 1 };
+                let error = Box::new(Error::Busy { url, status: answer.status, attempts: 1 });
                 Err(Trouble::Passing { error, asked })
             }
             _ => Ok(answer),
@@ -391,7 +391,7 @@ fn trouble(at: &str, error: &ureq::Error) -> Trouble {
         ureq::Error::Timeout(_) | ureq::Error::ConnectionFailed | ureq::Error::Protocol(_) => true,
         _ => false,
     };
-    let error = Error::Unreachable { url, why: shown(&error.to_string()) };
+    let error = Box::new(Error::Unreachable { url, why: shown(&error.to_string()) });
     if passing { Trouble::Passing { error, asked: None } } else { Trouble::Lasting(error) }
 }
 

@@ -19,17 +19,17 @@ pub(super) enum Trouble {
     /// Another attempt may do better.
     Passing {
         /// What to say if none does.
-        error: Error,
+        error: Box<Error>,
         /// How long the registry asks to wait.
         asked: Option<Duration>,
     },
     /// No other attempt will.
-    Lasting(Error),
+    Lasting(Box<Error>),
 }
 
 impl From<Error> for Trouble {
     fn from(error: Error) -> Self {
-        Self::Lasting(error)
+        Self::Lasting(Box::new(error))
     }
 }
 
@@ -54,21 +54,21 @@ impl Patience {
 
     fn wait(&mut self, trouble: Trouble) -> Result<Duration, Error> {
         self.attempts += 1;
-        match trouble {
-            Trouble::Lasting(error) => Err(error),
-            Trouble::Passing { error: Error::Busy { url, status, .. }, .. }
-                if self.attempts >= MAX_ATTEMPTS =>
-            {
+        let (error, asked) = match trouble {
+            Trouble::Lasting(error) => return Err(*error),
+            Trouble::Passing { error, asked } => (*error, asked),
+        };
+        let last = self.attempts >= MAX_ATTEMPTS;
+        match (error, asked) {
+            (Error::Busy { url, status, .. }, _) if last => {
                 Err(Error::Busy { url, status, attempts: self.attempts })
             }
-            Trouble::Passing { error, .. } if self.attempts >= MAX_ATTEMPTS => Err(error),
-            Trouble::Passing { error: Error::Busy { url, status, .. }, asked: Some(asked) }
-                if asked > MAX_WAIT =>
-            {
+            (error, _) if last => Err(error),
+            (Error::Busy { url, status, .. }, Some(asked)) if asked > MAX_WAIT => {
                 Err(Error::Wait { url, status, asked, allowed: MAX_WAIT })
             }
-            Trouble::Passing { asked: Some(asked), .. } => Ok(asked),
-            Trouble::Passing { asked: None, .. } => {
+            (_, Some(asked)) => Ok(asked),
+            (_, None) => {
                 let wait = FIRST_WAIT * 2_u32.pow(self.attempts - 1);
                 Ok(wait + part_of(wait / 2))
             }
@@ -89,7 +89,7 @@ mod tests {
 
     fn busy(asked: Option<u64>) -> Trouble {
         let error = Error::Busy { url: "u".to_owned(), status: 429, attempts: 1 };
-        Trouble::Passing { error, asked: asked.map(Duration::from_secs) }
+        Trouble::Passing { error: Box::new(error), asked: asked.map(Duration::from_secs) }
     }
 
     #[test]

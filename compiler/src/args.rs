@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Keygen(Keygen),
     Sign(Sign),
     Verify(Verify),
+    Publish(Publish),
+    Pull(Pull),
     Inspect(Inspect),
     Targets(Targets),
     #[command(name = precompile::COMPILE_COMMAND, hide = true)]
@@ -505,6 +507,90 @@ Exit status:
   2  the command line is wrong
   3  they do not, or the bundle was changed
   5  a file could not be read";
+
+/// Publish a bundle to a registry
+///
+/// Sends the bundle to a repository of an OCI registry, or writes it into an OCI image layout: its
+/// index, what all targets share, and each artifact by itself, so that a deployment fetches the one
+/// that it runs. Signatures are attached to it. What is there already is not sent again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = PUBLISH_HELP)]
+pub(crate) struct Publish {
+    /// The bundle, whole
+    #[arg(value_name = "BUNDLE")]
+    pub(crate) bundle: PathBuf,
+    /// Where to: `oci://HOST/REPOSITORY[:TAG]`, or `dir:PATH[:TAG]`; without a tag, `latest`
+    #[arg(value_name = "REFERENCE")]
+    pub(crate) reference: String,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+const PUBLISH_HELP: &str = "\
+Examples:
+  subakoc publish greet.subako oci://ghcr.io/team/greet:1.0
+  subakoc publish greet.subako oci://localhost:5000/greet:1.0
+  subakoc publish greet.subako dir:greet-layout:1.0
+  subakoc publish greet.subako oci://ghcr.io/team/greet:1.0 --username ci --password-stdin < token
+
+Exit status:
+  0  the bundle is published, with its signatures
+  2  the command line is wrong
+  3  the bundle is refused
+  5  the registry refuses or cannot be reached, or the machine failed";
+
+/// Pull a bundle from a registry
+///
+/// Fetches a bundle that was published, with the signatures that are attached to it, and compares
+/// every part of it with its index. Without `--target` the file has the bytes that were published;
+/// with it, the other artifacts stay away and the bundle is a thin one. Nobody's signature is
+/// verified here: the loader does that, and `subakoc verify`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = PULL_HELP)]
+pub(crate) struct Pull {
+    /// Where from: `oci://HOST/REPOSITORY[:TAG|@DIGEST]`, or `dir:PATH[:TAG|@DIGEST]`
+    #[arg(value_name = "REFERENCE")]
+    pub(crate) reference: String,
+    /// The bundle to write; of one that is there, what it has of this bundle is not fetched again
+    #[arg(short, long, value_name = "OUT.subako")]
+    pub(crate) output: PathBuf,
+    /// Fetch the artifact for this target only; repeatable. `host` stands for the one that a
+    /// loader picks on this machine
+    #[arg(long = "target", value_name = "TARGET")]
+    pub(crate) targets: Vec<String>,
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+const PULL_HELP: &str = "\
+Examples:
+  subakoc pull oci://ghcr.io/team/greet:1.0 -o greet.subako
+  subakoc pull oci://ghcr.io/team/greet@sha256:… -o greet.subako --target host
+  subakoc pull dir:greet-layout:1.0 -o greet.subako
+
+Exit status:
+  0  the bundle is written
+  2  the command line is wrong, or there is no artifact for a target
+  3  nothing is there, or what is there is refused
+  5  the registry refuses or cannot be reached, or the machine failed";
+
+/// How a registry is spoken to.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Registry")]
+pub(crate) struct Registry {
+    /// The user; without it, what `docker login` has kept for the registry
+    #[arg(long, value_name = "NAME", requires = "password_stdin")]
+    pub(crate) username: Option<String>,
+    /// Read the user's password, or token, from stdin
+    #[arg(long, requires = "username")]
+    pub(crate) password_stdin: bool,
+    /// Speak plain http to a registry that is not on this machine
+    #[arg(long)]
+    pub(crate) plain_http: bool,
+    /// Certificates (PEM) of CAs to trust beside those of the Web
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
+}
 
 /// Show what a bundle holds
 ///

@@ -7,7 +7,10 @@ mod compile;
 mod compiling;
 mod inspect;
 mod keygen;
+mod publish;
+mod pull;
 mod rebuild;
+mod registry;
 mod sign;
 mod signing;
 mod targets;
@@ -36,6 +39,8 @@ pub(crate) fn run(args: Args) -> ExitCode {
         Command::Keygen(keygen) => keygen::run(keygen, &console),
         Command::Sign(sign) => sign::run(sign, &console),
         Command::Verify(verify) => verify::run(verify, &console),
+        Command::Publish(publish) => publish::run(publish, &console),
+        Command::Pull(pull) => pull::run(pull, &console),
         Command::Inspect(inspect) => inspect::run(inspect, &console),
         Command::Targets(_) => targets::run(&console),
         Command::Compile(compile) => Ok(compile::run(compile)),

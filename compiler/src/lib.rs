@@ -7,6 +7,7 @@ pub mod pack;
 pub mod pipeline;
 pub mod precompile;
 pub mod progress;
+pub mod publish;
 pub mod read;
 pub mod rebuild;
 pub mod rewrite;

@@ -238,6 +238,11 @@ pub(crate) fn signature_entry(path: &str, bytes: &[u8]) -> Result<Vec<u8>, Error
     write(&BTreeMap::from([(path, File { bytes, storage: Storage::Deflated })]))
 }
 
+/// A zip of that one artifact, aligned for the beginning of a file.
+pub(crate) fn artifact_entry(path: &str, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    write(&BTreeMap::from([(path, File { bytes, storage: Storage::Aligned })]))
+}
+
 fn write(files: &BTreeMap<&str, File<'_>>) -> Result<Vec<u8>, Error> {
     let found = files.len() as u64;
     if found > MAX_ENTRIES {

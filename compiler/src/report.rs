@@ -6,6 +6,8 @@ pub(crate) mod check;
 pub(crate) mod inspect;
 pub(crate) mod keygen;
 pub(crate) mod paint;
+pub(crate) mod publish;
+pub(crate) mod pull;
 pub(crate) mod rebuild;
 #[cfg(test)]
 mod samples;

@@ -8,7 +8,7 @@
 pub mod key;
 pub mod program;
 pub mod provenance;
-mod records;
+pub(crate) mod records;
 
 use std::io;
 use std::path::PathBuf;

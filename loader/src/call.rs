@@ -7,9 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
 use subako_manifest::limits;
+use subako_manifest::tool::object::{Object, text};
 use wasmtime_wasi::{I32Exit, WasiCtxBuilder};
 
 use crate::answer::CallToolResult;
@@ -340,15 +340,38 @@ impl Client for Asker {
     }
 }
 
-/// A `resultType` other than `complete` breaks the call; an absent one means `complete`.
+/// A `resultType` other than `complete` breaks the call; an absent one means `complete`. Only that
+/// member is read: what else is in the result, however deep or large, is not this rule's.
 fn check_result_type(result: &RawValue) -> Result<(), Cause> {
-    let Ok(members) = serde_json::from_str::<Map<String, Value>>(result.get()) else {
-        return Ok(());
-    };
-    match members.get("resultType") {
-        None => Ok(()),
-        Some(Value::String(found)) if found == "complete" => Ok(()),
-        Some(Value::String(found)) => Err(Cause::ResultType(found.clone())),
-        Some(other) => Err(Cause::ResultType(other.to_string())),
+    let Ok((members, _)) = Object::read_with_repeats(result) else { return Ok(()) };
+    for (_, found) in members.fields().filter(|(name, _)| *name == "resultType") {
+        match text(found) {
+            Ok(complete) if complete == "complete" => {}
+            Ok(other) => return Err(Cause::ResultType(other)),
+            Err(_) => return Err(Cause::ResultType(found.get().to_owned())),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_complete_results_are_taken() {
+        let check = |json: &str| check_result_type(&RawValue::from_string(json.to_owned()).unwrap());
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        for taken in ["{}", "[]", r#"{"resultType":"complete"}"#, &format!(r#"{{"x":{deep}}}"#)] {
+            assert_eq!(check(taken), Ok(()), "{taken}");
+        }
+        for (other, found) in [
+            (r#"{"resultType":"input_required","x":1e999}"#.to_owned(), "input_required"),
+            (format!(r#"{{"x":{deep},"resultType":"input_required"}}"#), "input_required"),
+            (r#"{"resultType":"complete","resultType":"later"}"#.to_owned(), "later"),
+            (r#"{"resultType":null}"#.to_owned(), "null"),
+        ] {
+            assert_eq!(check(&other), Err(Cause::ResultType(found.to_owned())), "{other}");
+        }
     }
 }

@@ -12,6 +12,7 @@ mod trust;
 use std::ffi::c_int;
 use std::fs;
 use std::io::{self, Write as _};
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -40,12 +41,17 @@ const CRASHED: u8 = 4;
 ///
 /// `started` is when the program was, in nanoseconds of the monotonic clock.
 pub(crate) fn run(args: &Args, started: i128) -> ExitCode {
-    let (ended, format) = match &args.command {
+    let ended = panic::catch_unwind(AssertUnwindSafe(|| match &args.command {
         Command::Tools(tools) => (tools::run(tools), tools.format),
         Command::Call(call) => (call::timed(call, started), call.shared.format),
         Command::Exec(exec) => (exec::run(exec), Format::Text),
         Command::Install(install) => (install::run(install), install.shared.format),
         Command::Cache(cache) => (cache::run(cache), cache.format),
+    }));
+    let Ok((ended, format)) = ended else {
+        // The panic's own message is on stderr already.
+        ask_for_report();
+        return ExitCode::from(Blame::Internal.exit_code());
     };
     let status = match ended {
         Ok(status) => status,
@@ -108,11 +114,15 @@ fn refuse(diagnostics: &[Diagnostic], format: Format) -> u8 {
     }
     let blame = blame(diagnostics);
     if blame == Blame::Internal {
-        say(
-            "This is a fault of subako-loader itself. Please report it, with the command line and what it printed.",
-        );
+        ask_for_report();
     }
     blame.exit_code()
+}
+
+fn ask_for_report() {
+    say(
+        "This is a fault of subako-loader itself. Please report it, with the command line and what it printed.",
+    );
 }
 
 fn unprinted(error: &io::Error) -> u8 {

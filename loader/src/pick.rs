@@ -144,6 +144,8 @@ pub enum Reason {
     Lacks(Vec<String>),
     /// The user asked for another one.
     NotAskedFor,
+    /// It is in the index of a thin bundle, and not in its file.
+    Absent,
 }
 
 impl fmt::Display for Reason {
@@ -152,6 +154,7 @@ impl fmt::Display for Reason {
             Self::OtherHost => f.write_str("is for another host"),
             Self::Lacks(features) => write!(f, "needs {}", shown(&features.join(", "))),
             Self::NotAskedFor => f.write_str("is not the one asked for"),
+            Self::Absent => f.write_str("is absent from this thin bundle"),
         }
     }
 }
@@ -260,20 +263,43 @@ impl Explain for Error {
                 let list: Vec<String> =
                     passed_over.iter().map(|(target, reason)| format!("`{target}` {reason}")).collect();
                 let list = if list.is_empty() { "no artifact at all".to_owned() } else { list.join("; ") };
-                Diagnostic::error(Code::NoArtifact, host.clone(), format!("{self}; the bundle has: {list}"))
-                    .hint("build with `--target pulley64` for an artifact that runs on every host")
+                let thin = passed_over.iter().any(|(_, reason)| *reason == Reason::Absent);
+                let diagnostic = Diagnostic::error(
+                    Code::NoArtifact,
+                    host.clone(),
+                    format!("{self}; the bundle has: {list}"),
+                );
+                match thin {
+                    true => diagnostic.hint("pull the bundle again with `--target host`, or whole"),
+                    false => diagnostic
+                        .hint("build with `--target pulley64` for an artifact that runs on every host"),
+                }
             }
         };
         vec![diagnostic]
     }
 }
 
-/// Picks the artifact for `host`, or the one for `asked`.
+/// Picks the artifact for `host`, or the one for `asked`, of a bundle that has all of them.
 ///
 /// # Errors
 ///
 /// The artifacts are another engine's, or none runs on this host.
 pub fn pick(index: &Index, host: &HostCpu, asked: Option<&Target>) -> Result<Pick, Error> {
+    pick_present(index, |_| true, host, asked)
+}
+
+/// As [`pick`], among the artifacts that are `present`: a thin bundle has not all of them.
+///
+/// # Errors
+///
+/// As [`pick`].
+pub fn pick_present(
+    index: &Index,
+    present: impl Fn(&Entry) -> bool,
+    host: &HostCpu,
+    asked: Option<&Target>,
+) -> Result<Pick, Error> {
     check_engine(&index.engine)?;
     let mut candidates: Vec<(&Entry, &Target)> = index.artifacts().collect();
     // The most specific first: native before portable, then the level that asks for the most.
@@ -284,6 +310,7 @@ pub fn pick(index: &Index, host: &HostCpu, asked: Option<&Target>) -> Result<Pic
     let mut passed_over = Vec::new();
     for (entry, target) in candidates {
         match why_not(entry, target, host, asked) {
+            None if !present(entry) => passed_over.push((target.clone(), Reason::Absent)),
             None => return Ok(Pick { entry: entry.clone(), target: target.clone(), passed_over }),
             Some(reason) => passed_over.push((target.clone(), reason)),
         }
@@ -388,6 +415,19 @@ mod tests {
         let (target, reason) = &pick.passed_over()[0];
         assert_eq!(target.cpu(), Some("x86-64-v3"));
         assert_eq!(*reason, Reason::Lacks(vec!["telepathy".to_owned()]));
+    }
+
+    #[test]
+    fn what_a_thin_bundle_lacks_is_passed_over() {
+        let index = index(&[("x86_64-linux", &[]), ("pulley64", &[])]);
+        let only = |path: &'static str| move |entry: &Entry| entry.path.contains(path);
+        let pick = pick_present(&index, only("pulley64"), &host(), None).unwrap();
+        assert!(pick.target().is_portable());
+        assert_eq!(pick.passed_over()[0].1, Reason::Absent);
+        let error = pick_present(&index, |_| false, &host(), None).unwrap_err();
+        let told = &error.diagnostics()[0];
+        assert!(told.message.contains("is absent from this thin bundle"), "{}", told.message);
+        assert!(told.hint.as_ref().is_some_and(|hint| hint.contains("--target host")));
     }
 
     #[test]

@@ -176,13 +176,19 @@ impl<B: AsRef<[u8]>> VerifiedBundle<B> {
         }
     }
 
+    /// Whether the entry is in the file: a thin bundle has not all artifacts.
+    #[must_use]
+    pub fn has(&self, entry: &Entry) -> bool {
+        self.bundle.has(entry)
+    }
+
     /// Compares every entry with the index, also those that this host never reads.
     ///
     /// # Errors
     ///
     /// One differs.
     pub fn check_entries(&self) -> Result<(), bundle::Error> {
-        self.index().entries.iter().try_for_each(|entry| self.bundle.contents(entry).map(drop))
+        self.bundle.present().try_for_each(|entry| self.bundle.contents(entry).map(drop))
     }
 
     /// An entry's bytes, compared with the index.

@@ -2,6 +2,7 @@
 //! `compiler/src/pack.rs`; `docs/bundle.md` describes the bytes.
 //!
 //! 1. The entries are `bundle.json`, exactly those that it names, and `signatures/<key id>.json`.
+//!    Artifacts may be absent: then the bundle is thin.
 //! 2. They stand in the file, and in the zip's directory, sorted by the bytes of their paths, with
 //!    nothing before, between or after them.
 //! 3. Artifacts are stored, and their data begins at a multiple of [`ARTIFACT_ALIGNMENT`]; all
@@ -27,8 +28,10 @@ use crate::digest::Digest;
 use crate::index::{Entry, Index, Role};
 use crate::limits::{MAX_TOOLS_BYTES, MIB};
 use crate::package::MAX_MANIFEST_BYTES;
+use crate::target::Target;
 
 pub use error::{Error, HeaderField};
+pub use layout::padding as artifact_padding;
 
 /// The index.
 pub const INDEX: &str = "bundle.json";
@@ -135,7 +138,8 @@ impl<B: AsRef<[u8]>> OpenBundle<B> {
             .zip(archive.entries())
             .map(|(path, entry)| ((*path).to_owned(), EntryPlace::of(entry)))
             .collect();
-        if let Some(absent) = index.entries.iter().find(|entry| !places.contains_key(&entry.path)) {
+        let missing = |entry: &&Entry| entry.role != Role::Artifact && !places.contains_key(&entry.path);
+        if let Some(absent) = index.entries.iter().find(missing) {
             return Err(Error::EntryAbsent { path: absent.path.clone() });
         }
         Ok(Self { index, digest, places, bytes })
@@ -159,6 +163,23 @@ impl<B: AsRef<[u8]>> OpenBundle<B> {
         // The index is sorted; `open` refuses others.
         let entries = &self.index.entries;
         entries.binary_search_by(|entry| entry.path.as_str().cmp(path)).ok().map(|at| &entries[at])
+    }
+
+    /// Whether the entry is in the file. Of those that the index names, only artifacts can be absent.
+    #[must_use]
+    pub fn has(&self, entry: &Entry) -> bool {
+        self.places.contains_key(&entry.path)
+    }
+
+    /// The entries of the index that are in the file, in its order.
+    pub fn present(&self) -> impl Iterator<Item = &Entry> {
+        self.index.entries.iter().filter(|entry| self.has(entry))
+    }
+
+    /// The artifacts that the index names and the file does not have; there are some in a thin
+    /// bundle only.
+    pub fn absent(&self) -> impl Iterator<Item = (&Entry, &Target)> {
+        self.index.artifacts().filter(|(entry, _)| !self.has(entry))
     }
 
     /// The whole file.
@@ -185,7 +206,8 @@ impl<B: AsRef<[u8]>> OpenBundle<B> {
     /// # Errors
     ///
     /// [`Error::Archive`] when the data does not inflate to what its headers say,
-    /// [`Error::Digest`], and [`Error::EntryAbsent`] for an entry of another bundle.
+    /// [`Error::Digest`], and [`Error::EntryAbsent`] for an entry of another bundle or an artifact
+    /// that a thin one does not have.
     pub fn contents(&self, entry: &Entry) -> Result<Cow<'_, [u8]>, Error> {
         let place = self.place(entry)?;
         let contents = self.read(&entry.path, place, entry.size)?;

@@ -10,6 +10,7 @@ pub mod fixture;
 pub mod https_server;
 pub mod keys;
 pub mod name_server;
+pub mod oci_registry;
 pub mod package;
 pub mod programs;
 pub mod remake;

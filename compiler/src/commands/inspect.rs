@@ -25,6 +25,7 @@ pub(super) fn run(args: &Inspect, console: &Console) -> Result<u8, Stop> {
     let contents = contents(&bundle, &mut warnings).map_err(here)?;
     console.tell(&warnings);
     let report = InspectReport::new(&args.bundle, size, bundle.digest(), bundle.index(), contents, warnings);
+    let report = report.without(bundle.absent().map(|(entry, _)| entry.path.as_str()));
     console.print(&report)?;
     Ok(0)
 }
@@ -60,7 +61,7 @@ pub(super) fn place_in(path: &Path, diagnostics: &mut [Diagnostic]) {
 fn contents(open: &OpenBundle<Vec<u8>>, warnings: &mut Vec<Diagnostic>) -> Result<Contents, Vec<Diagnostic>> {
     let mut faults = Vec::new();
     let (mut manifest, mut tools, mut sections) = (None, None, Vec::new());
-    for entry in &open.index().entries {
+    for entry in open.present() {
         let bytes = match open.contents(entry) {
             Ok(bytes) => bytes,
             Err(error) => {

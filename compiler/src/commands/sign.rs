@@ -46,7 +46,7 @@ fn signed(args: &Sign, bundle: &OpenBundle<Vec<u8>>) -> Result<(KeyId, Vec<u8>),
 fn open(path: &Path) -> Result<OpenBundle<Vec<u8>>, Stop> {
     let here = |diagnostics| in_file(path, diagnostics);
     let bundle = OpenBundle::open(read(path)?).map_err(|error| here(error.diagnostics()))?;
-    let contents = bundle.index().entries.iter().map(|entry| bundle.contents(entry));
+    let contents = bundle.present().map(|entry| bundle.contents(entry));
     let faults: Vec<_> = contents.filter_map(Result::err).flat_map(|error| error.diagnostics()).collect();
     if faults.is_empty() { Ok(bundle) } else { Err(here(faults)) }
 }

@@ -37,6 +37,9 @@ struct Line {
     role: Role,
     size: u64,
     digest: Digest,
+    /// An artifact that a thin bundle does not have.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    absent: bool,
 }
 
 /// What the entries of a bundle hold, read and compared with the index.
@@ -66,6 +69,7 @@ impl InspectReport {
             role: entry.role,
             size: entry.size,
             digest: entry.digest,
+            absent: false,
         };
         Self {
             ok: true,
@@ -78,6 +82,14 @@ impl InspectReport {
             artifacts,
             entries: index.entries.iter().map(line).collect(),
         }
+    }
+
+    /// The same, of a thin bundle that lacks these artifacts.
+    pub(crate) fn without<'a>(mut self, absent: impl Iterator<Item = &'a str>) -> Self {
+        for path in absent {
+            self.entries.iter_mut().filter(|entry| entry.path == path).for_each(|entry| entry.absent = true);
+        }
+        self
     }
 }
 
@@ -100,7 +112,7 @@ impl Report for InspectReport {
             rows.push(vec![
                 Cell::Text(shown(&entry.path)),
                 Cell::Number(entry.size),
-                Cell::Text(entry.digest.to_string()),
+                Cell::Text(format!("{}{}", entry.digest, if entry.absent { ", absent" } else { "" })),
             ]);
         }
         sheet.table("entries", rows);
@@ -115,8 +127,13 @@ mod tests {
     use crate::report::{samples, schema};
 
     fn report() -> InspectReport {
-        let line =
-            |path: &str, role, size| Line { path: path.to_owned(), role, size, digest: samples::digest() };
+        let line = |path: &str, role, size| Line {
+            path: path.to_owned(),
+            role,
+            size,
+            digest: samples::digest(),
+            absent: false,
+        };
         InspectReport {
             ok: true,
             diagnostics: Vec::new(),
@@ -136,6 +153,14 @@ mod tests {
     #[test]
     fn json_is_as_the_schema_says() {
         schema::assert_valid("inspect", &report());
+    }
+
+    #[test]
+    fn what_a_thin_bundle_lacks_is_told() {
+        let thin = report().without(["module.wasm"].into_iter());
+        schema::assert_valid("inspect", &thin);
+        let drawn = thin.draw(Paint::new(false), Detail::Usual);
+        assert!(drawn.contains(&format!("50,471  {}, absent\n", samples::DIGEST)), "{drawn}");
     }
 
     #[test]

@@ -1,18 +1,20 @@
 //! The entries of a bundle as bytes: so that one can be put in or taken out while all the others
-//! stay what they are. Artifacts stand before signatures, so none of them moves either, and each
-//! stays aligned.
+//! stay what they are, but for the padding of artifacts that move.
 //!
 //! Only bundles that [`subako_manifest::bundle::OpenBundle`] has read come here: their offsets are
 //! inside the file, nothing lies between entries, and nothing has a comment.
 
+use subako_manifest::bundle::artifact_padding;
+
 use crate::pack;
 
+const LOCAL_BYTES: usize = 30;
 const DIRECTORY_BYTES: usize = 46;
 const END_BYTES: usize = 22;
 
 /// An entry: its two headers and its data.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Record<'a> {
+pub(crate) struct Record<'a> {
     /// Local header, path, padding and data.
     local: &'a [u8],
     /// The directory's header, and the path.
@@ -20,13 +22,33 @@ pub(super) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    pub(super) fn path(&self) -> &'a [u8] {
+    pub(crate) fn path(&self) -> &'a [u8] {
         &self.central[DIRECTORY_BYTES..]
+    }
+
+    /// Writes what stands before and in the data; what is stored as it is, aligned anew.
+    fn write_local(&self, bytes: &mut Vec<u8>) -> Result<(), pack::Error> {
+        let stored = u16_at(self.local, 8) == 0;
+        if !stored {
+            bytes.extend(self.local);
+            return Ok(());
+        }
+        let path_end = LOCAL_BYTES + self.path().len();
+        let data = path_end + usize::from(u16_at(self.local, 28));
+        let padding = artifact_padding(u64::from(u32_of(bytes.len() + path_end)?));
+        // At most one alignment and a record's head: far below the field's range.
+        let length = u16::try_from(padding.len()).map_err(|_| pack::Error::too_large())?;
+        bytes.extend(&self.local[..28]);
+        bytes.extend(length.to_le_bytes());
+        bytes.extend(self.path());
+        bytes.extend(padding);
+        bytes.extend(&self.local[data..]);
+        Ok(())
     }
 }
 
 /// The entries of a bundle, in their order.
-pub(super) fn read(bundle: &[u8]) -> Vec<Record<'_>> {
+pub(crate) fn read(bundle: &[u8]) -> Vec<Record<'_>> {
     let end = &bundle[bundle.len() - END_BYTES..];
     let (entries, directory) = (u16_at(end, 10), u32_at(end, 16));
     let mut centrals = Vec::with_capacity(entries.into());
@@ -43,13 +65,13 @@ pub(super) fn read(bundle: &[u8]) -> Vec<Record<'_>> {
 }
 
 /// The bundle of these entries.
-pub(super) fn write(records: &[Record<'_>]) -> Result<Vec<u8>, pack::Error> {
+pub(crate) fn write(records: &[Record<'_>]) -> Result<Vec<u8>, pack::Error> {
     let (mut bytes, mut directory) = (Vec::new(), Vec::new());
     for record in records {
         let mut central = record.central.to_vec();
         central[42..46].copy_from_slice(&u32_of(bytes.len())?.to_le_bytes());
         directory.extend(central);
-        bytes.extend(record.local);
+        record.write_local(&mut bytes)?;
     }
     let too_many = |_| pack::Error::too_many_entries(records.len() as u64);
     let entries = u16::try_from(records.len()).map_err(too_many)?;

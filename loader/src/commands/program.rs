@@ -6,7 +6,7 @@ use subako_loader::bundle_file::BundleFile;
 use subako_loader::cache::{Cache, Installed, Reference};
 use subako_loader::map::{MappedModule, map};
 use subako_loader::package_files;
-use subako_loader::pick::{HostCpu, Pick, pick};
+use subako_loader::pick::{HostCpu, Pick, pick_present};
 use subako_loader::timings;
 use subako_loader::verify::{VerifiedArtifact, VerifiedBundle, verify};
 use subako_manifest::bundle::{OpenBundle, TOOLS};
@@ -165,7 +165,8 @@ pub(super) fn picked_for_host(
     verbose: bool,
 ) -> Result<Pick, Stop> {
     let host = HostCpu::detect();
-    let pick = pick(bundle.index(), &host, target).map_err(|error| in_file(&error, path))?;
+    let pick = pick_present(bundle.index(), |entry| bundle.has(entry), &host, target)
+        .map_err(|error| in_file(&error, path))?;
     if verbose {
         say(&format!("this host is {host}"));
         for (target, reason) in pick.passed_over() {

@@ -22,7 +22,7 @@ pub enum Error {
     /// The index is wrong.
     #[error(transparent)]
     Index(#[from] IndexError),
-    /// The index names an entry that the zip does not have.
+    /// The index names an entry that the zip does not have; of artifacts, only when one is asked for.
     #[error("`{}` is in the index and not in the bundle", shown(.path))]
     EntryAbsent {
         /// The entry's path.

@@ -115,8 +115,10 @@ fn flags(entry: &ArchiveEntry<'_>) -> u16 {
     if entry.name.is_ascii() { 0 } else { FLAG_UTF8 }
 }
 
-/// The extra field of an artifact whose path ends at `path_end` in the file.
-fn padding(path_end: u64) -> Vec<u8> {
+/// The extra field of an artifact whose path ends at `path_end` in the file, in bytes from its
+/// start (docs/bundle.md, "Bytes").
+#[must_use]
+pub fn padding(path_end: u64) -> Vec<u8> {
     let mut length = (ARTIFACT_ALIGNMENT - path_end % ARTIFACT_ALIGNMENT) % ARTIFACT_ALIGNMENT;
     if length == 0 {
         return Vec::new();

@@ -267,6 +267,30 @@ fn bytes_of_no_entry_are_refused() {
 }
 
 #[test]
+fn a_thin_bundle_lacks_artifacts_alone() {
+    let (index, parts) = good();
+    let whole = OpenBundle::open(good_file()).unwrap();
+    assert_eq!(whole.absent().count(), 0);
+    for (at, entry) in index.entries.iter().enumerate() {
+        let mut fewer = parts.clone();
+        fewer.remove(at);
+        let opened = OpenBundle::open(file(&index, fewer));
+        if entry.role != Role::Artifact {
+            assert_eq!(opened.map(drop), Err(Error::EntryAbsent { path: entry.path.clone() }));
+            continue;
+        }
+        let thin = opened.unwrap();
+        assert_eq!(thin.digest(), whole.digest());
+        assert!(!thin.has(entry) && whole.has(entry));
+        assert_eq!(thin.present().count(), index.entries.len() - 1);
+        assert_eq!(thin.absent().map(|(absent, _)| absent).collect::<Vec<_>>(), [entry]);
+        let absent = Error::EntryAbsent { path: entry.path.clone() };
+        assert_eq!(thin.contents(entry), Err(absent.clone()));
+        assert_eq!(thin.stored_range(entry), Err(absent));
+    }
+}
+
+#[test]
 fn entries_are_those_of_the_index() {
     let (index, parts) = good();
     let mut more = parts.clone();

@@ -239,6 +239,22 @@ codes! {
     SignatureAbsent = "E0836", Input, "the bundle has no signature of that key";
     KeyFileExists = "E0837", Usage, "the file for a new key is there already";
     EpochInvalid = "E0838", Usage, "SOURCE_DATE_EPOCH is not a time";
+    ReferenceInvalid = "E0840", Usage, "a reference is not one to a registry or an image layout";
+    RegistryAbsent = "E0841", Environment, "the registry cannot be reached";
+    RegistryBusy = "E0842", Environment, "the registry asked to wait, or failed, each time";
+    RegistryRefused = "E0843", Environment, "the registry refuses a request";
+    RegistryDenied = "E0844", Environment, "the registry does not let you do that";
+    RegistryPlain = "E0845", Environment, "the registry leads from https to plain http";
+    RegistryAnswer = "E0846", Environment, "the registry's answer is not one of its protocol";
+    CredentialsUnread = "E0847", Environment, "the stored credentials cannot be read";
+    CertificateInvalid = "E0848", Usage, "a file has no certificate";
+    PublishedAbsent = "E0850", Input, "nothing is published there";
+    PublishedOther = "E0851", Input, "what is published there is not a bundle";
+    PublishedDigest = "E0852", Input, "what came is not what was asked for";
+    PublishedThin = "E0853", Input, "a thin bundle cannot be published";
+    PublishedTarget = "E0854", Usage, "the published bundle has no artifact for a target";
+    PublishedSignature = "E0855", Input, "a published signature is not one";
+    LayoutInvalid = "E0856", Input, "a directory is not an OCI image layout";
 
     // E09: loader and machine (E0910 on: what a loader finds)
     Io = "E0901", Environment, "a file could not be read or written";

@@ -1,0 +1,44 @@
+//! `subakoc publish`.
+
+use subako_compiler::publish::layout::Layout;
+use subako_compiler::publish::reference::{Place, Reference, Version};
+use subako_compiler::publish::registry::{Intent, Registry};
+use subako_compiler::publish::{Store, push};
+use subako_manifest::bundle::OpenBundle;
+use subako_manifest::diagnostic::{Code, Diagnostic, Explain as _};
+use subako_manifest::text::shown;
+
+use super::inspect::{in_file, read};
+use super::registry::options;
+use super::{Console, Stop};
+use crate::args::Publish;
+use crate::report::publish::PublishReport;
+
+pub(super) fn run(args: &Publish, console: &Console) -> Result<u8, Stop> {
+    let reference = reference(&args.reference)?;
+    let Version::Tag(tag) = &reference.version else {
+        let message = format!("`{}` has a digest: a bundle is published under a tag", shown(&args.reference));
+        return Err(Stop::Refused(vec![Diagnostic::error(Code::ReferenceInvalid, &args.reference, message)]));
+    };
+    let here = |diagnostics| in_file(&args.bundle, diagnostics);
+    let bundle = OpenBundle::open(read(&args.bundle)?).map_err(|error| here(error.diagnostics()))?;
+    let store: Box<dyn Store> = match &reference.place {
+        Place::Directory(path) => Box::new(Layout::create(path)?),
+        Place::Registry(repository) => {
+            Box::new(Registry::new(repository, Intent::Push, options(&args.registry, repository)?)?)
+        }
+    };
+    let published = push(&bundle, &*store, tag, &*console.progress())?;
+    console.summarise(&PublishReport::new(&reference, &bundle, &published))?;
+    Ok(0)
+}
+
+/// What the user named.
+pub(super) fn reference(text: &str) -> Result<Reference, Stop> {
+    text.parse().map_err(|error| {
+        let message = format!("`{}` {error}", shown(text));
+        let told = Diagnostic::error(Code::ReferenceInvalid, text, message)
+            .hint("a reference is `oci://HOST/REPOSITORY:TAG` or `dir:PATH:TAG`");
+        Stop::Refused(vec![told])
+    })
+}

@@ -1,0 +1,62 @@
+//! `subakoc pull`.
+
+use std::fs;
+
+use subako_compiler::precompile;
+use subako_compiler::publish::layout::Layout;
+use subako_compiler::publish::reference::Place;
+use subako_compiler::publish::registry::{Intent, Registry};
+use subako_compiler::publish::{Store, Wanted, pull};
+use subako_manifest::bundle::OpenBundle;
+use subako_manifest::diagnostic::{Code, Diagnostic};
+use subako_manifest::target::Target;
+
+use super::publish::reference;
+use super::registry::options;
+use super::{Console, Stop};
+use crate::args::Pull;
+use crate::output::Destination;
+use crate::report::pull::PullReport;
+
+/// The target that is whatever this host runs best.
+const HOST: &str = "host";
+
+pub(super) fn run(args: &Pull, console: &Console) -> Result<u8, Stop> {
+    let reference = reference(&args.reference)?;
+    let wanted = wanted(&args.targets)?;
+    let destination = Destination::new(&args.output)?;
+    // What was pulled before is not pulled again.
+    let here = fs::read(&args.output).ok().and_then(|bytes| OpenBundle::open(bytes).ok());
+    let store: Box<dyn Store> = match &reference.place {
+        Place::Directory(path) => Box::new(Layout::open(path)?),
+        Place::Registry(repository) => {
+            Box::new(Registry::new(repository, Intent::Pull, options(&args.registry, repository)?)?)
+        }
+    };
+    let pulled = pull(&*store, &reference.version, &wanted, here.as_ref(), &*console.progress())?;
+    destination.write(&pulled.bytes)?;
+    console.tell(&pulled.warnings);
+    console.summarise(&PullReport::new(&reference, destination.path(), pulled))?;
+    Ok(0)
+}
+
+fn wanted(typed: &[String]) -> Result<Wanted, Stop> {
+    if typed.is_empty() {
+        return Ok(Wanted::All);
+    }
+    if typed.iter().any(|target| target == HOST) {
+        if typed.len() == 1 {
+            return Ok(Wanted::Host);
+        }
+        let message = "`host` stands for one target, and is given alone";
+        return Err(Stop::Refused(vec![Diagnostic::error(Code::Usage, HOST, message)]));
+    }
+    let mut targets: Vec<Target> = Vec::new();
+    for target in typed {
+        let target = precompile::target(target)?;
+        if !targets.contains(&target) {
+            targets.push(target);
+        }
+    }
+    Ok(Wanted::Targets(targets))
+}

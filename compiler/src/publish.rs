@@ -1,9 +1,9 @@
 //! Publish: a bundle goes to an OCI registry, or into an OCI image layout on disk, and comes back
 //! with the same bytes (design, "Publishing"). `docs/publish.md` describes what is stored.
 //!
-//! 1. [`reference`] says where; [`store`] is what can be done there, by [`registry`] over HTTP and
+//! 1. [`mod@reference`] says where; `store` is what can be done there, by [`registry`] over HTTP and
 //!    by [`layout`] in a directory.
-//! 2. [`layers`] takes a bundle apart, into blobs whose digests its index knows already, and puts
+//! 2. `layers` takes a bundle apart, into blobs whose digests its index knows already, and puts
 //!    it together again.
 //! 3. [`push()`] and [`pull()`] are the two ways. Neither believes what it is given: whatever comes
 //!    from a store is compared with its digest.

@@ -46,6 +46,9 @@ pub struct Registry {
     base: String,
 }
 
+/// Attempts at a manifest that others push at the same time.
+const RACES: u32 = 5;
+
 /// Rounds of listing a referrer under a tag that others change at the same time.
 const LIST_ROUNDS: u32 = 8;
 /// Blob contents that came before a connection broke, from which an attempt counts as the first.
@@ -116,7 +119,17 @@ impl Registry {
     ) -> Result<HeaderMap, Error> {
         let url = self.manifest_url(version);
         let call = Call { body: Some((media_type, bytes)), ..Call::new(Method::PUT, &url) };
-        let answer = self.http.call(&call)?;
+        let patience = Patience::default();
+        let mut answer = self.http.call(&call)?;
+        for _ in 1..RACES {
+            // The digest is right, so the registry has read a manifest that another push of the
+            // same was writing just then.
+            if !(answer.status == 400 && answer.says("DIGEST_INVALID")) {
+                break;
+            }
+            patience.jitter();
+            answer = self.http.call(&call)?;
+        }
         if !matches!(answer.status, 200..=204) {
             return Err(answer.refused(&url));
         }

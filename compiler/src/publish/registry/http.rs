@@ -71,6 +71,11 @@ impl Answer {
         Error::Refused { url, status: self.status, message: self.message() }
     }
 
+    /// Whether the registry names this code of the distribution specification.
+    pub(super) fn says(&self, code: &str) -> bool {
+        self.message().contains(code)
+    }
+
     /// What the registry says.
     fn message(&self) -> String {
         #[derive(Deserialize)]

@@ -518,6 +518,16 @@ fn a_registry_that_asks_to_wait() {
     let _ = desk.pull(&reference, "out.subako", &[]).exits(0);
     assert_eq!(desk.bytes("out.subako"), hello_bundle().bytes());
 
+    // A blob that the registry does not see while somebody else sends the same one.
+    let unknown = AtomicUsize::new(0);
+    let server = memory.serve(move |it| {
+        let first = it.method == "PUT"
+            && it.place().contains("/manifests/")
+            && unknown.fetch_add(1, Ordering::Relaxed) < 2;
+        first.then(|| Response::new(400, r#"{"errors":[{"code":"MANIFEST_BLOB_UNKNOWN"}]}"#))
+    });
+    let _ = desk.publish(bundle, &format!("oci://{}/hello:2", server.host()), &[]).exits(0);
+
     for (status, wait, attempts) in [(500, "0", 6), (429, "0", 6), (503, "3600", 1)] {
         let server = Server::start(move |_| Some(Response::new(status, "").with("Retry-After", wait)));
         let run = desk.pull(&format!("oci://{}/hello", server.host()), "none.subako", &[]).exits(5);

@@ -46,6 +46,8 @@ pub struct Registry {
     base: String,
 }
 
+/// What a registry says of a manifest that names a blob which it does not have.
+const BLOB_UNKNOWN: &str = "MANIFEST_BLOB_UNKNOWN";
 /// Rounds of listing a referrer under a tag that others change at the same time.
 const LIST_ROUNDS: u32 = 8;
 /// Blob contents that came before a connection broke, from which an attempt counts as the first.
@@ -116,12 +118,21 @@ impl Registry {
     ) -> Result<HeaderMap, Error> {
         let url = self.manifest_url(version);
         let call = Call { body: Some((media_type, bytes)), ..Call::new(Method::PUT, &url) };
-        let answer = self.http.call(&call)?;
-        if !matches!(answer.status, 200..=204) {
-            return Err(answer.refused(&url));
+        let mut patience = Patience::default();
+        loop {
+            let answer = self.http.call(&call)?;
+            if matches!(answer.status, 200..=204) {
+                took(&url, &answer.headers, digest)?;
+                return Ok(answer.headers);
+            }
+            let error = answer.refused(&url);
+            // All that a manifest names is there before it. A registry may not see a blob for the
+            // moment in which somebody else sends the same one.
+            if !answer.says(BLOB_UNKNOWN) {
+                return Err(error);
+            }
+            patience.bear(Trouble::Passing { error: Box::new(error), asked: None })?;
         }
-        took(&url, &answer.headers, digest)?;
-        Ok(answer.headers)
     }
 
     /// One attempt at sending a blob, from the beginning.

@@ -2,10 +2,10 @@
 //! the loader makes for a module, under the policy of an operator. docs/http.md says what a
 //! policy is and what each error means.
 //!
-//! A request goes this way, at each hop: [`request`] → [`connect`] (allowed? [`resolve`], every
-//! address checked by [`destination`], connected to just that one) → [`exchange`] → [`redirect`]
-//! or [`download`] → [`answer`]. What a [`credential`] added on the way out is struck out on the way
-//! back by [`mask`].
+//! A request goes this way, at each hop: `request` → `connect` (allowed? `resolve`, every
+//! address checked by [`destination`], connected to just that one) → `exchange` → `redirect`
+//! or `download` → `answer`. What a [`credential`] added on the way out is struck out on the way
+//! back by `mask`.
 
 pub mod allow;
 mod answer;

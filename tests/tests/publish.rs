@@ -518,13 +518,16 @@ fn a_registry_that_asks_to_wait() {
     let _ = desk.pull(&reference, "out.subako", &[]).exits(0);
     assert_eq!(desk.bytes("out.subako"), hello_bundle().bytes());
 
-    // A blob that the registry does not see while somebody else sends the same one.
-    let unknown = AtomicUsize::new(0);
+    // What the registry does not see while somebody else sends the same.
+    let races = AtomicUsize::new(0);
     let server = memory.serve(move |it| {
-        let first = it.method == "PUT"
-            && it.place().contains("/manifests/")
-            && unknown.fetch_add(1, Ordering::Relaxed) < 2;
-        first.then(|| Response::new(400, r#"{"errors":[{"code":"MANIFEST_BLOB_UNKNOWN"}]}"#))
+        let manifest = it.method == "PUT" && it.place().contains("/manifests/");
+        let code = ["DIGEST_INVALID", "MANIFEST_BLOB_UNKNOWN"].get(if manifest {
+            races.fetch_add(1, Ordering::Relaxed)
+        } else {
+            2
+        })?;
+        Some(Response::new(400, format!(r#"{{"errors":[{{"code":"{code}"}}]}}"#)))
     });
     let _ = desk.publish(bundle, &format!("oci://{}/hello:2", server.host()), &[]).exits(0);
 

@@ -46,8 +46,8 @@ pub struct Registry {
     base: String,
 }
 
-/// What a registry says of a manifest that names a blob which it does not have.
-const BLOB_UNKNOWN: &str = "MANIFEST_BLOB_UNKNOWN";
+/// What a registry says of a manifest that another push of the same is writing.
+const IN_A_RACE: [&str; 2] = ["DIGEST_INVALID", "MANIFEST_BLOB_UNKNOWN"];
 /// Rounds of listing a referrer under a tag that others change at the same time.
 const LIST_ROUNDS: u32 = 8;
 /// Blob contents that came before a connection broke, from which an attempt counts as the first.
@@ -126,9 +126,10 @@ impl Registry {
                 return Ok(answer.headers);
             }
             let error = answer.refused(&url);
-            // All that a manifest names is there before it. A registry may not see a blob for the
-            // moment in which somebody else sends the same one.
-            if !answer.says(BLOB_UNKNOWN) {
+            // The digest is right, and all that a manifest names is there before it. A registry may
+            // not see a blob, or read half a manifest, for the moment in which somebody else sends
+            // the same.
+            if !IN_A_RACE.iter().any(|code| answer.says(code)) {
                 return Err(error);
             }
             patience.bear(Trouble::Passing { error: Box::new(error), asked: None })?;

@@ -518,6 +518,19 @@ fn a_registry_that_asks_to_wait() {
     let _ = desk.pull(&reference, "out.subako", &[]).exits(0);
     assert_eq!(desk.bytes("out.subako"), hello_bundle().bytes());
 
+    // What the registry does not see while somebody else sends the same.
+    let races = AtomicUsize::new(0);
+    let server = memory.serve(move |it| {
+        let manifest = it.method == "PUT" && it.place().contains("/manifests/");
+        let code = ["DIGEST_INVALID", "MANIFEST_BLOB_UNKNOWN"].get(if manifest {
+            races.fetch_add(1, Ordering::Relaxed)
+        } else {
+            2
+        })?;
+        Some(Response::new(400, format!(r#"{{"errors":[{{"code":"{code}"}}]}}"#)))
+    });
+    let _ = desk.publish(bundle, &format!("oci://{}/hello:2", server.host()), &[]).exits(0);
+
     for (status, wait, attempts) in [(500, "0", 6), (429, "0", 6), (503, "3600", 1)] {
         let server = Server::start(move |_| Some(Response::new(status, "").with("Retry-After", wait)));
         let run = desk.pull(&format!("oci://{}/hello", server.host()), "none.subako", &[]).exits(5);

@@ -46,9 +46,8 @@ pub struct Registry {
     base: String,
 }
 
-/// Attempts at a manifest that others push at the same time.
-const RACES: u32 = 5;
-
+/// What a registry says of a manifest that another push of the same is writing.
+const IN_A_RACE: [&str; 2] = ["DIGEST_INVALID", "MANIFEST_BLOB_UNKNOWN"];
 /// Rounds of listing a referrer under a tag that others change at the same time.
 const LIST_ROUNDS: u32 = 8;
 /// Blob contents that came before a connection broke, from which an attempt counts as the first.
@@ -119,22 +118,22 @@ impl Registry {
     ) -> Result<HeaderMap, Error> {
         let url = self.manifest_url(version);
         let call = Call { body: Some((media_type, bytes)), ..Call::new(Method::PUT, &url) };
-        let patience = Patience::default();
-        let mut answer = self.http.call(&call)?;
-        for _ in 1..RACES {
-            // The digest is right, so the registry has read a manifest that another push of the
-            // same was writing just then.
-            if !(answer.status == 400 && answer.says("DIGEST_INVALID")) {
-                break;
+        let mut patience = Patience::default();
+        loop {
+            let answer = self.http.call(&call)?;
+            if matches!(answer.status, 200..=204) {
+                took(&url, &answer.headers, digest)?;
+                return Ok(answer.headers);
             }
-            patience.jitter();
-            answer = self.http.call(&call)?;
+            let error = answer.refused(&url);
+            // The digest is right, and all that a manifest names is there before it. A registry may
+            // not see a blob, or read half a manifest, for the moment in which somebody else sends
+            // the same.
+            if !IN_A_RACE.iter().any(|code| answer.says(code)) {
+                return Err(error);
+            }
+            patience.bear(Trouble::Passing { error: Box::new(error), asked: None })?;
         }
-        if !matches!(answer.status, 200..=204) {
-            return Err(answer.refused(&url));
-        }
-        took(&url, &answer.headers, digest)?;
-        Ok(answer.headers)
     }
 
     /// One attempt at sending a blob, from the beginning.

@@ -64,6 +64,15 @@ pub(super) struct Answer {
     pub(super) body: Vec<u8>,
 }
 
+/// One of the errors that a registry tells (OCI distribution, "Error codes").
+#[derive(Deserialize)]
+struct Said {
+    #[serde(default)]
+    code: String,
+    #[serde(default)]
+    message: String,
+}
+
 impl Answer {
     /// The error of an answer that is not one of those that were hoped for.
     pub(super) fn refused(&self, url: &str) -> Error {
@@ -71,30 +80,27 @@ impl Answer {
         Error::Refused { url, status: self.status, message: self.message() }
     }
 
-    /// Whether the registry names this code of the distribution specification.
+    /// Whether this is among the codes of what the registry says.
     pub(super) fn says(&self, code: &str) -> bool {
-        self.message().contains(code)
+        self.errors().is_some_and(|errors| errors.iter().any(|one| one.code == code))
+    }
+
+    fn errors(&self) -> Option<Vec<Said>> {
+        #[derive(Deserialize)]
+        struct Errors {
+            errors: Vec<Said>,
+        }
+        serde_json::from_slice::<Errors>(&self.body).ok().map(|said| said.errors)
     }
 
     /// What the registry says.
     fn message(&self) -> String {
-        #[derive(Deserialize)]
-        struct Errors {
-            errors: Vec<One>,
-        }
-        #[derive(Deserialize)]
-        struct One {
-            #[serde(default)]
-            code: String,
-            #[serde(default)]
-            message: String,
-        }
-        let said = match serde_json::from_slice::<Errors>(&self.body) {
-            Ok(Errors { errors }) => {
-                let words = |one: &One| format!("{} {}", one.code, one.message).trim().to_owned();
+        let said = match self.errors() {
+            Some(errors) => {
+                let words = |one: &Said| format!("{} {}", one.code, one.message).trim().to_owned();
                 errors.iter().map(words).collect::<Vec<_>>().join("; ")
             }
-            Err(_) => String::from_utf8_lossy(&self.body).trim().to_owned(),
+            None => String::from_utf8_lossy(&self.body).trim().to_owned(),
         };
         match said.is_empty() {
             true => "it says no more".to_owned(),

@@ -8,6 +8,7 @@ mod questions;
 use subako_loader::call::{self, CallSetup, Conversation, Preopens};
 use subako_loader::map;
 use subako_loader::package_files;
+use subako_loader::scratch::Scratch;
 use subako_loader::verify::{ArtifactError, VerifiedArtifact};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place, Refused};
 use subako_manifest::limits;
@@ -79,16 +80,15 @@ fn for_build(mut told: Diagnostic) -> Diagnostic {
 pub fn discover(artifact: &Artifact, upload: &Upload) -> Result<Discovered, Error> {
     let assets: Vec<(&str, &[u8])> =
         upload.assets.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).collect();
+    let scratch = Scratch::default();
     let package = match assets.is_empty() {
         true => None,
-        false => Some(package_files::write(&assets)?),
+        false => Some(package_files::write(&assets, &scratch)?),
     };
     let setup = CallSetup {
         time: limits::DISCOVERY_TIME,
-        preopens: Preopens {
-            package: package.as_ref().map(|directory| directory.path().to_owned()),
-            ..Preopens::default()
-        },
+        preopens: Preopens { package, ..Preopens::default() },
+        scratch,
         ..CallSetup::new(&upload.manifest.name)
     };
     // SAFETY: an `Artifact` is what this program's own child process has compiled, by the

@@ -9,6 +9,7 @@ use subako_manifest::bundle::{self, PACKAGE_DIR};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
 use subako_manifest::index::Role;
 
+use crate::scratch::Scratch;
 use crate::verify::VerifiedBundle;
 
 /// The assets could not be unpacked.
@@ -58,17 +59,16 @@ pub fn assets<B: AsRef<[u8]>>(bundle: &VerifiedBundle<B>) -> Result<Vec<Asset<'_
         .collect()
 }
 
-/// Writes files into a fresh directory that is removed with the value.
+/// Writes files into a fresh directory of `scratch`, and gives its path.
 ///
 /// # Errors
 ///
 /// The directory cannot be written.
-pub fn write<B: AsRef<[u8]>>(files: &[(&str, B)]) -> Result<tempfile::TempDir, Error> {
-    let root = tempfile::Builder::new()
-        .prefix("subako-package-")
-        .tempdir()
+pub fn write<B: AsRef<[u8]>>(files: &[(&str, B)], scratch: &Scratch) -> Result<PathBuf, Error> {
+    let root = scratch
+        .directory("subako-package-")
         .map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
-    write_into(root.path(), files)?;
+    write_into(&root, files)?;
     Ok(root)
 }
 
@@ -100,12 +100,12 @@ mod tests {
     #[test]
     fn assets_become_files_and_go_again() {
         let assets = [("a.txt", &b"a"[..]), ("sub/dir/b", b""), ("sub/é", b"e")];
-        let root = write(&assets).unwrap();
+        let scratch = Scratch::default();
+        let root = write(&assets, &scratch).unwrap();
         for (name, contents) in assets {
-            assert_eq!(fs::read(root.path().join(name)).unwrap(), contents);
+            assert_eq!(fs::read(root.join(name)).unwrap(), contents);
         }
-        let path = root.path().to_owned();
-        drop(root);
-        assert!(!path.exists());
+        drop(scratch);
+        assert!(!root.exists());
     }
 }

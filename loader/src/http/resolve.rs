@@ -18,7 +18,7 @@ use message::{Answer, Family, Name, Question};
 pub(super) use servers::Error;
 use servers::Servers;
 
-/// A name may stand for another, and that one for a third, this often.
+/// A name leads on to others at most this often within an answer, and from answer to answer.
 const MAX_ALIASES: usize = 16;
 
 /// Asks name servers.

@@ -27,7 +27,7 @@ pub(in crate::http) enum Error {
     #[error("no server can be asked for such a name")]
     Name,
     /// A circle, for the most part.
-    #[error("it leads to another name more than {MAX_ALIASES} times")]
+    #[error("it leads to another name in more than {MAX_ALIASES} answers")]
     Aliases,
     /// What the last server did; those before it did not answer either.
     #[error("the name server {server} {reason}")]

@@ -276,7 +276,7 @@ fn aliases() {
     let resolver = resolver(&[server]);
     assert_eq!(ask(&resolver, "in.test"), found(&["192.0.2.1"]));
     assert_eq!(ask(&resolver, "out.test"), found(&["2001:db8::2", "192.0.2.2"]));
-    let told = "it leads to another name more than 16 times";
+    let told = "it leads to another name in more than 16 answers";
     assert_eq!(ask(&resolver, "x.test"), Err(told.to_owned()));
 }
 

@@ -1,6 +1,7 @@
 //! Directories that are made for a call and go with it, whoever ends it: the thread that made them,
 //! or the one that finds the module stuck.
 
+use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -34,8 +35,15 @@ impl Scratch {
         directories
             .into_iter()
             .filter_map(|directory| {
+                // Most are empty: then one call removes them.
                 let path = directory.path().to_owned();
-                directory.close().err().map(|error| (path, error))
+                match fs::remove_dir(&path) {
+                    Ok(()) => {
+                        let _ = directory.keep();
+                        None
+                    }
+                    Err(_) => directory.close().err().map(|error| (path, error)),
+                }
             })
             .collect()
     }
@@ -47,7 +55,7 @@ impl Scratch {
 ///
 /// The directory of temporary files has no room, or may not be written.
 pub fn fresh(prefix: &str) -> io::Result<TempDir> {
-    let only_ours = std::fs::Permissions::from_mode(0o700);
+    let only_ours = fs::Permissions::from_mode(0o700);
     tempfile::Builder::new().prefix(prefix).permissions(only_ours).tempdir()
 }
 

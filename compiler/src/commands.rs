@@ -28,10 +28,15 @@ use crate::args::{Args, Command, Format, Shared};
 use crate::bars::{Bars, Lines};
 use crate::report::paint::Paint;
 use crate::report::{Detail, Refusal, Report};
+use crate::signals;
 
 /// Runs a command to its end and gives the program's exit status.
 pub(crate) fn run(args: Args) -> ExitCode {
     let console = Console::new(args.shared);
+    // Whoever compiles for another process ends with that.
+    if !matches!(args.command, Command::Compile(_)) {
+        signals::await_end();
+    }
     let ended = panic::catch_unwind(AssertUnwindSafe(|| match &args.command {
         Command::Check(check) => check::run(check, &console),
         Command::Build(build) => build::run(build, &console),

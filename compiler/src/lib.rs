@@ -12,3 +12,4 @@ pub mod read;
 pub mod rebuild;
 pub mod rewrite;
 pub mod sign;
+pub mod unfinished;

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use subako_compiler::unfinished::PartFile;
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place};
 use subako_manifest::text::shown;
 
@@ -145,10 +146,11 @@ impl Destination {
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
         // The error names a file that is ours alone to know.
-        let mut beside = builder.tempfile_in(&self.folder).map_err(|error| io::Error::from(error.kind()))?;
+        let mut beside =
+            PartFile::new(&builder, &self.folder).map_err(|error| io::Error::from(error.kind()))?;
         beside.write_all(bytes)?;
         beside.as_file().sync_all()?;
-        beside.persist(&self.path).map_err(|error| error.error)?;
+        beside.finish(&self.path)?;
         // The name itself is safe once the directory is; not every system can sync one.
         if let Ok(folder) = File::open(&self.folder) {
             let _ = folder.sync_all();

@@ -10,6 +10,7 @@ pub mod progress;
 pub mod publish;
 pub mod read;
 pub mod rebuild;
+pub mod record;
 pub mod rewrite;
 pub mod sign;
 pub mod unfinished;

@@ -122,6 +122,11 @@ impl Console {
         .map_err(Stop::Stdout)
     }
 
+    /// Prints what is JSON already, in either format.
+    fn print_as_it_is(&self, text: &str) -> Result<(), Stop> {
+        print_text(text).map_err(Stop::Stdout)
+    }
+
     /// Prints a summary of what was done: nothing for a quiet command's people.
     fn summarise(&self, report: &impl Report) -> Result<(), Stop> {
         match self.shared.format {

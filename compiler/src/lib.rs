@@ -12,5 +12,6 @@ pub mod read;
 pub mod rebuild;
 pub mod record;
 pub mod rewrite;
+pub mod sbom;
 pub mod sign;
 pub mod unfinished;

@@ -9,6 +9,7 @@ use subako_manifest::diagnostic::{Diagnostic, Explain, Refused, Severity};
 use subako_manifest::key::KeyId;
 use subako_manifest::target::Target;
 use subako_manifest::tool::ToolSet;
+use subako_manifest::trust::Moment;
 
 use crate::check::{self, CheckedModule};
 use crate::discover::{self, discover};
@@ -18,6 +19,7 @@ use crate::progress::Progress;
 use crate::read::{self, Limits, Upload};
 use crate::record::{self, Record, Step, Timings};
 use crate::rewrite::{self, Passes, RewriteReport, rewrite};
+use crate::sbom::Lineage;
 use crate::sign::{self, Signing};
 
 /// What the steps are told beside the package.
@@ -33,8 +35,17 @@ pub struct Options {
     pub precompile: precompile::Settings,
     /// What a warning is.
     pub warnings: Warnings,
+    /// With it, the bundle gets an SBOM.
+    pub sbom: Option<SbomOptions>,
     /// Who signs the bundle; without it, nobody does.
     pub signing: Option<Signing>,
+}
+
+/// What goes into an SBOM that was given.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SbomOptions {
+    /// When the bundle is built, where somebody wants that told.
+    pub built: Option<Moment>,
 }
 
 /// What a warning of a step means for the whole.
@@ -158,6 +169,9 @@ pub fn build(
     let Checked { upload, module } =
         self::check(package, &options.limits, options.warnings, progress, record)?;
     let what = &upload.manifest.name;
+    let sbom = options
+        .sbom
+        .map(|SbomOptions { built }| pack::Sbom { lineage: Lineage::of(&upload, module.bytes()), built });
 
     let (module, report) =
         record.timed(progress, Step::Rewrite, what, || rewrite(module, &options.passes))?;
@@ -189,7 +203,7 @@ pub fn build(
     artifacts.truncate(options.targets.len());
     origins.truncate(options.targets.len());
     let mut bundle = record.timed(progress, Step::Pack, what, || {
-        pack(&upload, &module, &artifacts, &discovered.tools, engine::compatibility())
+        pack(&upload, &module, &artifacts, &discovered.tools, engine::compatibility(), sbom.as_ref())
     })?;
     record.packed = Some(record::Packed::of(&bundle));
     let mut signed_by = None;

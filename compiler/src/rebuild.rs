@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use subako_loader::engine;
-use subako_manifest::bundle::{self, MANIFEST, MODULE, OpenBundle, PACKAGE_DIR, TOOLS};
+use subako_manifest::bundle::{self, MANIFEST, MODULE, OpenBundle, PACKAGE_DIR, SBOM, TOOLS};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place, Refused};
 use subako_manifest::digest::Digest;
 use subako_manifest::index::{Engine, Entry, Role};
@@ -21,6 +21,7 @@ use subako_manifest::package::{self, Manifest};
 use subako_manifest::target::Target;
 use subako_manifest::text::shown;
 use subako_manifest::tool::ToolSet;
+use subako_manifest::trust::Moment;
 
 use crate::check::check;
 use crate::pack::{self, Bundle, Sources};
@@ -28,6 +29,7 @@ use crate::precompile::{self, Precompiled, precompile};
 use crate::progress::Progress;
 use crate::record::{self, Record, Step};
 use crate::rewrite::{self, Passes, Strip, rewrite};
+use crate::sbom::{Lineage, NotOurs};
 
 /// A bundle with new artifacts.
 #[derive(Debug)]
@@ -73,6 +75,9 @@ pub enum Error {
         /// The entry.
         path: &'static str,
     },
+    /// Its SBOM does not tell where the module comes from.
+    #[error(transparent)]
+    Sbom(#[from] NotOurs),
     /// A fault of this program.
     #[error(transparent)]
     Rewrite(#[from] rewrite::Error),
@@ -94,6 +99,7 @@ impl Explain for Error {
                     .at(Place::file(bundle::INDEX))
                     .hint("`subakoc build` did not write it so: build the package again"),
             ],
+            Self::Sbom(error) => vec![error.diagnostic()],
             Self::Rewrite(error) => error.diagnostics(),
             Self::Precompile(error) => error.diagnostics(),
             Self::Pack(error) => error.diagnostics(),
@@ -111,6 +117,8 @@ pub fn targets<B: AsRef<[u8]>>(bundle: &OpenBundle<B>) -> Vec<Target> {
 /// read, whatever engine made them. `record` gets what each step did, also when a later one fails,
 /// and its warnings say what is lost.
 ///
+/// A bundle that has an SBOM gets a new one, made at `built`, where somebody wants that told.
+///
 /// Nobody vouches for the bundle here: its contents are compared with its index, and its module is
 /// checked as an upload's is, but whose it is, the caller has to know.
 ///
@@ -121,6 +129,7 @@ pub fn rebuild<B: AsRef<[u8]>>(
     bundle: &OpenBundle<B>,
     targets: &[Target],
     settings: &precompile::Settings,
+    built: Option<Moment>,
     progress: &dyn Progress,
     record: &mut Record,
 ) -> Result<Rebuilt, Error> {
@@ -133,6 +142,10 @@ pub fn rebuild<B: AsRef<[u8]>>(
     let manifest_bytes = entry(MANIFEST)?;
     let tools_bytes = entry(TOOLS)?;
     let assets = assets(bundle)?;
+    let sbom = match bundle.entry(SBOM) {
+        Some(_) => Some(pack::Sbom { lineage: Lineage::from_sbom(&entry(SBOM)?)?, built }),
+        None => None,
+    };
 
     let (manifest, mut told) = package::parse(&manifest_bytes, MANIFEST)?;
     record.warnings.append(&mut told);
@@ -164,6 +177,7 @@ pub fn rebuild<B: AsRef<[u8]>>(
     record.discovered = Some(tools.clone());
     let sources = Sources {
         package: &manifest.name,
+        description: &manifest.description,
         manifest: &manifest_bytes,
         assets: &assets,
         upload: index.upload,
@@ -173,6 +187,7 @@ pub fn rebuild<B: AsRef<[u8]>>(
         tools: &tools_bytes,
         tool_names: names,
         compatibility: engine::compatibility(),
+        sbom: sbom.as_ref(),
     };
     let rebuilt = record.clocked(Step::Pack, || sources.pack())?;
     record.packed = Some(record::Packed::of(&rebuilt));

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use subako_compiler::pipeline::{self, Options};
+use subako_compiler::pipeline::{self, Options, SbomOptions};
 use subako_compiler::precompile;
 use subako_compiler::sign::{Signing, provenance};
 use subako_manifest::diagnostic::Diagnostic;
@@ -33,6 +33,7 @@ fn build(args: &Build, console: &Console, run: &mut Run) -> Result<(BuildReport,
         targets,
         precompile: settings(&args.compiling, &mut record.of_machine)?,
         warnings: args.reading.warnings(),
+        sbom: args.sbom.then(sbom).transpose()?,
         signing: signing(args)?,
     };
     let destination = Destination::new(&args.output)?.outside(&args.package)?;
@@ -51,6 +52,10 @@ fn build(args: &Build, console: &Console, run: &mut Run) -> Result<(BuildReport,
     // Not judged by `--deny-warnings`: the cache is no part of the package.
     let all = [warnings.as_slice(), &record.of_machine].concat();
     Ok((BuildReport::new(built, destination.path(), all), warnings))
+}
+
+fn sbom() -> Result<SbomOptions, Stop> {
+    Ok(SbomOptions { built: signing::finished()? })
 }
 
 fn signing(args: &Build) -> Result<Option<Signing>, Stop> {

@@ -4,13 +4,13 @@ use std::mem;
 
 use subako_compiler::precompile;
 use subako_compiler::rebuild::{self, Error, rebuild};
-use subako_manifest::bundle::OpenBundle;
+use subako_manifest::bundle::{OpenBundle, SBOM};
 use subako_manifest::diagnostic::{Diagnostic, Explain as _};
 
 use super::compiling::{settings, targets};
 use super::inspect::{in_file, place_in, read};
 use super::reported::{Reporter, Run};
-use super::{Console, Stop};
+use super::{Console, Stop, signing};
 use crate::args::Rebuild;
 use crate::output::Destination;
 use crate::report::rebuild::RebuildReport;
@@ -43,15 +43,21 @@ fn rebuilt(
         targets => targets,
     });
 
+    // Asked for only where it is told.
+    let built = old.entry(SBOM).map_or(Ok(None), |_| signing::finished())?;
+
     let progress = console.progress();
-    let rebuilt = rebuild(&old, &targets, &settings, &*progress, record);
+    let rebuilt = rebuild(&old, &targets, &settings, built, &*progress, record);
     drop(progress);
     let mut warnings = mem::take(&mut record.warnings);
     let rebuilt = match rebuilt {
         Ok(rebuilt) => rebuilt,
         Err(error) => {
             // The old bundle's faults are told with its path; those of a target are not in it.
-            let of_bundle = matches!(&error, Error::Bundle(_) | Error::Refused(_) | Error::Disagrees { .. });
+            let of_bundle = matches!(
+                &error,
+                Error::Bundle(_) | Error::Refused(_) | Error::Sbom(_) | Error::Disagrees { .. }
+            );
             let mut told = error.diagnostics();
             if of_bundle {
                 place_in(&args.bundle, &mut told);

@@ -36,10 +36,11 @@ impl Reporter {
         output: &Path,
     ) -> Result<Self, Stop> {
         let Some(path) = file else { return Ok(Self { command, file: None }) };
-        let file = Destination::new(path)?.outside(input)?;
-        if file.is_at(output) {
+        let file = Destination::new(path)?;
+        if file.is_at(input) || file.is_at(output) {
             return Err(Error::Twice(path.to_owned()).into());
         }
+        let file = file.outside(input)?;
         file.try_write()?;
         Ok(Self { command, file: Some(file) })
     }
@@ -131,6 +132,7 @@ mod tests {
         let output = folder.path().join("out.subako");
         for report in [
             package.join("report.json"),
+            package.clone(),
             output.clone(),
             package.join("../out.subako"),
             folder.path().join("absent/report.json"),

@@ -124,7 +124,14 @@ pub(super) fn record() -> Record {
         upload: digest(),
         imports: imports(),
         tools: vec!["greet".to_owned()],
-        entries: vec![entry("module.wasm", Role::Module), entry("package/a.txt", Role::Asset)],
+        entries: vec![
+            entry("module.wasm", Role::Module),
+            entry("native/pulley64/baseline.cwasm", Role::Artifact),
+            entry("package/a.txt", Role::Asset),
+            entry("sbom.cdx.json", Role::Sbom),
+            entry("subako-package.json", Role::Manifest),
+            entry("tools.json", Role::Tools),
+        ],
     };
     let millisecond = Some(Duration::from_micros(1_900));
     Record {

@@ -55,7 +55,7 @@ fn two_builds_have_the_same_report_but_for_its_timings() {
         command.args(["build", ".", "--sbom", "-o"]).arg(folder.join("out.subako")).args(flags);
         command.arg("--report").arg(report).current_dir(package.path());
         command.env("TMPDIR", folder.join("tmp")).env(COMPILE_CACHE, cache);
-        _ = Run::of(&mut command.env("TZ", "Asia/Kathmandu")).exits(0);
+        _ = Run::of(command.env("TZ", "Asia/Kathmandu")).exits(0);
         // Nothing is left beside either.
         assert_eq!(fs::read_dir(folder.join("tmp")).expect("it is there").count(), 0);
     };

@@ -155,7 +155,7 @@ impl Lineage {
         component
     }
 
-    /// The lineage that an SBOM tells, one that [`write`](super::write) has made.
+    /// The lineage that an SBOM tells, one that pack has written.
     ///
     /// # Errors
     ///

@@ -137,7 +137,7 @@ Exit status:
 ///
 /// Reads and checks the package, rewrites its module, compiles it for every target, runs it once
 /// to learn its tools, and packs all of it into one file. The same package gives the same bytes
-/// on every machine. A build that is refused leaves no file behind.
+/// on every machine. A build that is refused leaves no bundle behind.
 #[derive(Debug, clap::Args)]
 #[command(after_help = BUILD_HELP, group = ArgGroup::new("by").args(["sign", "signer"]))]
 pub(crate) struct Build {

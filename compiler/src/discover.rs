@@ -8,7 +8,6 @@ mod questions;
 use subako_loader::call::{self, CallSetup, Conversation, Preopens};
 use subako_loader::map;
 use subako_loader::package_files;
-use subako_loader::scratch::Scratch;
 use subako_loader::verify::{ArtifactError, VerifiedArtifact};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place, Refused};
 use subako_manifest::limits;
@@ -16,6 +15,7 @@ use subako_manifest::tool::ToolSet;
 
 use crate::precompile::Artifact;
 use crate::read::Upload;
+use crate::unfinished::RunDirectory;
 use questions::Step;
 
 /// What a package told of itself.
@@ -80,15 +80,16 @@ fn for_build(mut told: Diagnostic) -> Diagnostic {
 pub fn discover(artifact: &Artifact, upload: &Upload) -> Result<Discovered, Error> {
     let assets: Vec<(&str, &[u8])> =
         upload.assets.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).collect();
-    let scratch = Scratch::default();
     let package = match assets.is_empty() {
         true => None,
-        false => Some(package_files::write(&assets, &scratch)?),
+        false => Some(unpacked(&assets)?),
     };
     let setup = CallSetup {
         time: limits::DISCOVERY_TIME,
-        preopens: Preopens { package, ..Preopens::default() },
-        scratch,
+        preopens: Preopens {
+            package: package.as_ref().map(|directory| directory.path().to_owned()),
+            ..Preopens::default()
+        },
         ..CallSetup::new(&upload.manifest.name)
     };
     // SAFETY: an `Artifact` is what this program's own child process has compiled, by the
@@ -102,6 +103,14 @@ pub fn discover(artifact: &Artifact, upload: &Upload) -> Result<Discovered, Erro
     });
     let conversation = call::converse(&module, &setup, next)?;
     Ok(judged(conversation, &upload.module_file)?)
+}
+
+/// The assets as a directory, for the time of the run.
+fn unpacked(assets: &[(&str, &[u8])]) -> Result<RunDirectory, package_files::Error> {
+    let directory = RunDirectory::new("subako-package-")
+        .map_err(|source| package_files::Error::Write { path: std::env::temp_dir(), source })?;
+    package_files::fill(directory.path(), assets)?;
+    Ok(directory)
 }
 
 /// What a conversation tells, with all its faults: those of the answers, of the tools, and of

@@ -10,5 +10,8 @@ pub mod progress;
 pub mod publish;
 pub mod read;
 pub mod rebuild;
+pub mod record;
 pub mod rewrite;
+pub mod sbom;
 pub mod sign;
+pub mod unfinished;

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use subako_loader::engine;
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Severity};
 use subako_manifest::digest::Digest;
@@ -74,6 +74,9 @@ pub struct Origin {
     pub functions_reused: u64,
     /// Those that were compiled for that cache; 0 without one.
     pub functions_compiled: u64,
+    /// How long it took to get it.
+    #[serde(rename = "ms", serialize_with = "milliseconds")]
+    pub time: Duration,
 }
 
 /// Artifacts, and how they came to be.
@@ -354,12 +357,13 @@ struct Made {
 
 /// Takes an artifact from the cache. One that is damaged is told of, and compiled anew.
 fn find(cache: &Cache, target: &Target, keys: &Keys, warnings: &mut Vec<Diagnostic>) -> Option<Made> {
+    let begun = Instant::now();
     let damaged = match cache.find(&keys.artifact) {
         Found::Absent => return None,
         Found::Damaged(path) => path,
         Found::Artifact(bytes) => match judged(bytes, target) {
             Ok(artifact) => {
-                let origin = origin(target, Source::Cache, &Functions::default());
+                let origin = origin(target, Source::Cache, &Functions::default(), begun);
                 return Some(Made { artifact, origin, warnings: Vec::new() });
             }
             Err(_) => cache.discard(&keys.artifact),
@@ -371,6 +375,7 @@ fn find(cache: &Cache, target: &Target, keys: &Keys, warnings: &mut Vec<Diagnost
 
 fn make(module: &[u8], order: &Order<'_>, settings: &Settings, threads: usize) -> Result<Made, Error> {
     let target = order.target;
+    let begun = Instant::now();
     let mut warnings = Vec::new();
     let mut folder = None;
     if let (Some(cache), Some(keys)) = (&settings.cache, &order.keys) {
@@ -398,7 +403,7 @@ fn make(module: &[u8], order: &Order<'_>, settings: &Settings, threads: usize) -
     {
         warnings.extend(without(&error));
     }
-    Ok(Made { artifact, origin: origin(target, Source::Compiler, &answer.functions), warnings })
+    Ok(Made { artifact, origin: origin(target, Source::Compiler, &answer.functions, begun), warnings })
 }
 
 /// Bytes that are an artifact of `target`, or not.
@@ -409,13 +414,18 @@ fn judged(bytes: Vec<u8>, target: &Target) -> Result<Artifact, Error> {
     Ok(Artifact { target: target.clone(), bytes, cpu_features, sections })
 }
 
-fn origin(target: &Target, source: Source, functions: &Functions) -> Origin {
+fn origin(target: &Target, source: Source, functions: &Functions, begun: Instant) -> Origin {
     Origin {
         target: target.clone(),
         source,
         functions_reused: functions.reused,
         functions_compiled: functions.compiled,
+        time: begun.elapsed(),
     }
+}
+
+fn milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
 fn damaged_entry(path: &Path, instead: &str) -> Diagnostic {

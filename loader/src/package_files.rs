@@ -68,29 +68,55 @@ pub fn write<B: AsRef<[u8]>>(files: &[(&str, B)], scratch: &Scratch) -> Result<P
     let root = scratch
         .directory("subako-package-")
         .map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
-    write_into(&root, files)?;
+    fill(&root, files)?;
     Ok(root)
 }
 
-/// Writes files into a directory, each a path below `/package` and its bytes. The paths are those
-/// of a package that has been read: plain, relative, and not leading out.
+/// Writes files into a directory, as [`fill`] does, and makes the directory.
 ///
 /// # Errors
 ///
 /// The directory cannot be written.
 pub fn write_into<B: AsRef<[u8]>>(root: &Path, files: &[(&str, B)]) -> Result<(), Error> {
+    fs::create_dir_all(root).map_err(|source| Error::Write { path: root.to_owned(), source })?;
+    fill(root, files)
+}
+
+/// Writes files into a directory that is there, each a path below `/package` and its bytes. The
+/// paths are those of a package that has been read: plain, relative, and not leading out. A
+/// directory that goes meanwhile is not made again.
+///
+/// # Errors
+///
+/// The directory cannot be written.
+pub fn fill<B: AsRef<[u8]>>(root: &Path, files: &[(&str, B)]) -> Result<(), Error> {
     for (path, bytes) in files {
-        write_file(&root.join(path), bytes.as_ref())?;
+        write_file(root, &root.join(path), bytes.as_ref())?;
     }
     Ok(())
 }
 
-fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+fn write_file(root: &Path, path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let refused = |source| Error::Write { path: path.to_owned(), source };
     if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(refused)?;
+        make_below(root, parent).map_err(refused)?;
     }
     fs::write(path, bytes).map_err(refused)
+}
+
+/// Makes a directory and those above it, up to `root`, which is there.
+fn make_below(root: &Path, directory: &Path) -> io::Result<()> {
+    if directory == root {
+        return Ok(());
+    }
+    match (fs::create_dir(directory), directory.parent()) {
+        (Err(error), _) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
+            make_below(root, parent)?;
+            fs::create_dir(directory)
+        }
+        (made, _) => made,
+    }
 }
 
 #[cfg(test)]
@@ -107,5 +133,9 @@ mod tests {
         }
         drop(scratch);
         assert!(!root.exists());
+        assert!(fill(&root, &assets).is_err() && !root.exists(), "it is not made again");
+        write_into(&root, &assets).unwrap();
+        assert_eq!(fs::read(root.join("sub/dir/b")).unwrap(), b"");
+        fs::remove_dir_all(root).unwrap();
     }
 }

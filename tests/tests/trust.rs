@@ -1004,11 +1004,14 @@ fn every_test_that_the_page_names_is_there() {
     for path in [
         "tests/tests/trust.rs",
         "tests/tests/crash.rs",
+        "tests/tests/reports.rs",
+        "manifest/src/bundle/tests.rs",
         "manifest/src/key/tests.rs",
         "manifest/src/envelope/tests.rs",
         "manifest/src/statement/tests.rs",
         "manifest/src/trust/tests.rs",
         "loader/src/bundle_file.rs",
+        "compiler/src/sbom/tests.rs",
         "compiler/src/sign/tests.rs",
         "compiler/src/precompile/tests.rs",
     ] {

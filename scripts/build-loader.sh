@@ -17,7 +17,7 @@ fi
 
 # With an explicit target, the flags are for the program alone: procedural macros are libraries
 # that the compiler loads, and cannot be static.
-RUSTFLAGS="-C target-feature=+crt-static -C relocation-model=static --cfg rustix_use_libc --cfg getrandom_backend=\"linux_getrandom\"" \
+RUSTFLAGS="-C target-feature=+crt-static -C relocation-model=static -C link-arg=-Wl,--no-eh-frame-hdr --cfg rustix_use_libc --cfg getrandom_backend=\"linux_getrandom\"" \
   cargo build --locked --profile deploy --target "$triple" --package subako-loader --bin subako-loader "$@"
 
 target=${CARGO_TARGET_DIR:-target}

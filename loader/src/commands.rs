@@ -40,6 +40,9 @@ const CRASHED: u8 = 4;
 /// Runs a command to its end and gives the program's exit status.
 pub(crate) fn run(args: &Args) -> u8 {
     panic::set_hook(Box::new(tell_panic));
+    // Where RUST_BACKTRACE is set, each of the engine's errors, a module's exit among them, would look
+    // for its place in this program, through the tables of all the module's functions: milliseconds.
+    wasmtime::error::disable_backtrace();
     let (ended, format) = match &args.command {
         Command::Tools(tools) => (tools::run(tools), tools.format),
         Command::Call(call) => (call::timed(call), call.shared.format),

@@ -30,7 +30,7 @@ mod resolve;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use imports::link;
+pub use imports::function;
 pub use policy::Policy;
 
 use crate::host::preopens::Preopens;

@@ -3,7 +3,7 @@
 use subako_manifest::abi::{HTTP_MODULE, MEMORY_EXPORT, START_EXPORT, WASI_MODULE};
 use subako_manifest::limits;
 use subako_manifest::text::{grouped, shown};
-use wasmtime::{ExternType, Linker, Store, TypedFunc, UpdateDeadline};
+use wasmtime::{Extern, ExternType, Store, TypedFunc, UpdateDeadline};
 use wasmtime_wasi::I32Exit;
 
 use crate::host::{CallHost, wasi};
@@ -100,24 +100,20 @@ fn link_and_instantiate(
             return Err(Error::MemoryMinimum { minimum, limit });
         }
     }
-    let mut linker = Linker::new(module.engine());
-    // A module may import one function twice: Go's does.
-    linker.allow_shadowing(true);
+    let mut imports = Vec::new();
     for import in module.module().imports() {
-        let linked = match import.module() {
-            WASI_MODULE => wasi::link(&mut linker, import.name())?,
-            HTTP_MODULE => http::link(&mut linker, import.name())?,
-            _ => false,
+        let function = match import.module() {
+            WASI_MODULE => wasi::function(store, import.name()),
+            HTTP_MODULE => http::function(store, import.name()),
+            _ => None,
         };
-        if !linked {
-            return Err(Error::Import {
-                module: import.module().to_owned(),
-                field: import.name().to_owned(),
-            });
-        }
+        imports.push(Extern::from(function.ok_or_else(|| Error::Import {
+            module: import.module().to_owned(),
+            field: import.name().to_owned(),
+        })?));
     }
     timings::mark("link");
-    let instance = linker.instantiate(&mut *store, module.module()).map_err(|error| {
+    let instance = wasmtime::Instance::new(&mut *store, module.module(), &imports).map_err(|error| {
         // A start section that grows a table gets an answer, and goes on or traps.
         match store.data().memory.refused_table() {
             Some(minimum) if !is_the_modules_doing(&error) => Error::TableMinimum { minimum },
@@ -140,7 +136,7 @@ mod tests {
 
     use subako_manifest::abi::{Function, HTTP_FUNCTIONS, ValueType, WASI_FUNCTIONS};
     use subako_manifest::target::Target;
-    use wasmtime::{Engine, Extern, FuncType, ValType};
+    use wasmtime::{Engine, Func, FuncType, ValType};
     use wasmtime_wasi::WasiCtxBuilder;
 
     use super::*;
@@ -166,31 +162,23 @@ mod tests {
     fn the_host_provides_exactly_the_abi() {
         let engine = Engine::new(&crate::engine::config(&Target::pulley64())).unwrap();
         let mut store = Store::new(&engine, host());
-        let mut linker: Linker<CallHost> = Linker::new(&engine);
-        for function in WASI_FUNCTIONS {
-            assert!(wasi::link(&mut linker, function.name).unwrap(), "{}", function.name);
-        }
-        for function in HTTP_FUNCTIONS {
-            assert!(http::link(&mut linker, function.name).unwrap(), "{}", function.name);
-        }
         let value = |value: &ValueType| match value {
             ValueType::I32 => ValType::I32,
             ValueType::I64 => ValType::I64,
         };
-        let mut compare = |module: &str, function: &Function| {
-            let Some(Extern::Func(linked)) = linker.get(&mut store, module, function.name).ok() else {
-                panic!("{module}.{} is not linked", function.name)
-            };
+        let mut compare = |function: &Function, provided: fn(&mut Store<CallHost>, &str) -> Option<Func>| {
+            let name = function.name;
+            let provided = provided(&mut store, name).unwrap_or_else(|| panic!("{name} is not provided"));
             let wanted =
                 FuncType::new(&engine, function.params.iter().map(value), function.results.iter().map(value));
-            assert!(FuncType::eq(&linked.ty(&store), &wanted), "{module}.{}", function.name);
+            assert!(FuncType::eq(&provided.ty(&store), &wanted), "{name}");
         };
         for function in WASI_FUNCTIONS {
-            compare(WASI_MODULE, function);
+            compare(function, wasi::function);
         }
         for function in HTTP_FUNCTIONS {
-            compare(HTTP_MODULE, function);
+            compare(function, http::function);
         }
-        assert_eq!(wasi::LINKED.len(), WASI_FUNCTIONS.len());
+        assert_eq!(wasi::NAMES.len(), WASI_FUNCTIONS.len());
     }
 }

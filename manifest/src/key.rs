@@ -162,8 +162,8 @@ impl PublicKey {
             let key = key.try_into().map_err(|_| NotPublicKey::Kind)?;
             let key = ed25519_dalek::VerifyingKey::from_bytes(key).map_err(|_| NotPublicKey::Point)?;
             // A weak key verifies signatures that nobody made. A second spelling of a point would
-            // be a second id of a key.
-            if key.is_weak() || key.to_edwards().compress().as_bytes() != key.as_bytes() {
+            // be a second id of a key: a number too large, or a sign of zero, which only weak keys have.
+            if key.is_weak() || !is_below_p(key.as_bytes()) {
                 return Err(NotPublicKey::Point);
             }
             Point::Ed25519(key)
@@ -255,6 +255,12 @@ impl PublicKey {
             }
         }
     }
+}
+
+/// Whether the number of 255 bits, the lowest byte first, is below 2^255 - 19 (RFC 8032, section
+/// 5.1.3).
+fn is_below_p(key: &[u8; 32]) -> bool {
+    key[31] & 0x7f < 0x7f || key[1..31].iter().any(|byte| *byte < 0xff) || key[0] < 0xed
 }
 
 impl PartialEq for PublicKey {

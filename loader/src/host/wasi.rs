@@ -2,13 +2,12 @@
 //! it (ABI 1, "Files"): `fd_allocate` answers `ENOTSUP`, the write budget answers `EDQUOT`, and
 //! a sleep ends at the call's deadline.
 //!
-//! Only the functions that a module imports are linked: a call links a dozen, not forty-six.
+//! Only the functions that a module imports are made: a call needs a dozen, not forty-six.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use subako_manifest::abi::WASI_MODULE;
-use wasmtime::{Caller, Extern, Linker};
+use wasmtime::{Caller, Extern, Func, Store};
 use wasmtime_wasi::I32Exit;
 use wasmtime_wasi::p1::wasi_snapshot_preview1::{self as preview1, WasiSnapshotPreview1 as _};
 use wiggle::GuestMemory;
@@ -17,39 +16,29 @@ use super::CallHost;
 
 mod overlay;
 
-/// Links the functions of preview 1 by name, each to the engine's own or to the overlay's.
+/// The functions of preview 1 by name, each the engine's own or the overlay's.
 macro_rules! functions {
     ($($kind:ident $name:ident($($argument:ident: $type:ty),*);)*) => {
-        /// The functions that [`link`] knows, for a test to compare with the ABI's table.
-        pub const LINKED: &[&str] = &["proc_exit", $(stringify!($name)),*];
+        /// The names that [`function`] knows, for a test to compare with the ABI's table.
+        pub const NAMES: &[&str] = &["proc_exit", $(stringify!($name)),*];
 
-        /// Links the function called `name`; whether there is one.
-        ///
-        /// # Errors
-        ///
-        /// The name is linked already.
-        pub fn link(linker: &mut Linker<CallHost>, name: &str) -> wasmtime::Result<bool> {
-            match name {
-                $(stringify!($name) => {
-                    linker.func_wrap(
-                        WASI_MODULE,
-                        stringify!($name),
-                        |mut caller: Caller<'_, CallHost>, $($argument: $type),*| -> wasmtime::Result<i32> {
-                            with_memory(&mut caller, |host, memory| {
-                                functions!(@$kind host, memory, $name($($argument),*))
-                            })
-                        },
-                    )?;
-                })*
+        /// The function called `name`, if there is one.
+        pub fn function(store: &mut Store<CallHost>, name: &str) -> Option<Func> {
+            Some(match name {
+                $(stringify!($name) => Func::wrap(
+                    store,
+                    |mut caller: Caller<'_, CallHost>, $($argument: $type),*| -> wasmtime::Result<i32> {
+                        with_memory(&mut caller, |host, memory| {
+                            functions!(@$kind host, memory, $name($($argument),*))
+                        })
+                    },
+                ),)*
                 // The engine's own takes statuses below 126 only; ABI 1 says no such thing.
                 "proc_exit" => {
-                    linker.func_wrap(WASI_MODULE, "proc_exit", |status: i32| -> wasmtime::Result<()> {
-                        Err(I32Exit(status).into())
-                    })?;
+                    Func::wrap(store, |status: i32| -> wasmtime::Result<()> { Err(I32Exit(status).into()) })
                 }
-                _ => return Ok(false),
-            }
-            Ok(true)
+                _ => return None,
+            })
         }
     };
     (@engine $host:ident, $memory:ident, $name:ident($($argument:ident),*)) => {

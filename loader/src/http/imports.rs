@@ -1,7 +1,7 @@
 //! The two functions that a module imports.
 
-use subako_manifest::abi::{HTTP_MODULE, MEMORY_EXPORT};
-use wasmtime::{Caller, Extern, Linker, Memory};
+use subako_manifest::abi::MEMORY_EXPORT;
+use wasmtime::{Caller, Extern, Func, Memory, Store};
 
 use super::answer::answer;
 use super::client::Ended;
@@ -15,18 +15,13 @@ const NO_ANSWER: i32 = -2;
 /// `read_response` with another length than `request` returned.
 const OTHER_LENGTH: i32 = -3;
 
-/// Links the function called `name`; whether there is one.
-///
-/// # Errors
-///
-/// The name is linked already.
-pub fn link(linker: &mut Linker<CallHost>, name: &str) -> wasmtime::Result<bool> {
+/// The function called `name`, if there is one.
+pub fn function(store: &mut Store<CallHost>, name: &str) -> Option<Func> {
     match name {
-        "request" => linker.func_wrap(HTTP_MODULE, "request", request)?,
-        "read_response" => linker.func_wrap(HTTP_MODULE, "read_response", read_response)?,
-        _ => return Ok(false),
-    };
-    Ok(true)
+        "request" => Some(Func::wrap(store, request)),
+        "read_response" => Some(Func::wrap(store, read_response)),
+        _ => None,
+    }
 }
 
 fn request(mut caller: Caller<'_, CallHost>, ptr: i32, len: i32) -> wasmtime::Result<i32> {

@@ -1,8 +1,10 @@
 //! A call leaves nothing behind: no file in the temporary directory, however it ended.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread;
 
 use serde_json::json;
 use subako_tests::run::Run;
@@ -51,6 +53,46 @@ fn no_file_however_a_call_ends() {
         let _ = call("put /volume/tmp f x cw", &[]).exits(0);
     }
     assert_eq!(names(&temporary), [] as [String; 0]);
+}
+
+/// A signal ends also a call whose module hangs in the system, where nothing else ends it.
+#[test]
+fn a_signal_ends_a_call_that_hangs() {
+    let guest = guest!();
+    let volume = Volume::new();
+    let fifo = volume.tmp().join("fifo");
+    let _ = Run::of(Command::new("mkfifo").arg(&fifo)).exits(0);
+    let temporary = volume.root.path().join("temporary");
+    fs::create_dir(&temporary).expect("the folder is ours");
+    let mut command = guest.bundle.loader("call");
+    command.env("TMPDIR", &temporary).args(["--timeout", "1h", "--volume-data", &text(&volume.tmp()), "run"]);
+    command.arg(json!({ "script": "put /volume/tmp f x cw\nopen f /volume/data fifo w" }).to_string());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut loader = command.spawn().expect("the loader runs");
+    let written = || names(&temporary).iter().any(|volume| temporary.join(volume).join("f").exists());
+    while !written() {
+        assert!(loader.try_wait().expect("it is ours").is_none(), "the loader ended by itself");
+        thread::yield_now();
+    }
+    let _ = Run::of(Command::new("kill").arg(loader.id().to_string())).exits(0);
+    let ended = loader.wait().expect("it is ours");
+    assert_eq!(ended.signal(), Some(15), "{ended}");
+    assert_eq!(names(&temporary), [] as [String; 0]);
+}
+
+/// A standard stream that is closed is not the place of the next file that is opened.
+#[test]
+fn closed_streams_are_nobodys() {
+    let guest = guest!();
+    let volume = Volume::new();
+    let loader = guest.bundle.loader("call");
+    let script = json!({ "script": "put /volume/tmp f x cw" }).to_string();
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec \"$@\" <&- 2>&-", "sh"]).arg(loader.get_program()).args(loader.get_args());
+    command.args(["-v", "--volume-tmp", &text(&volume.tmp()), "run", &script]);
+    command.envs(loader.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let _ = Run::of(&mut command).exits(0);
+    assert_eq!(fs::read(volume.tmp().join("f")).expect("it was written"), b"x");
 }
 
 /// `--keep-volume` keeps the volume, and only that, and says where it is.

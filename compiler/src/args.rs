@@ -584,6 +584,14 @@ pub(crate) struct Registry {
     /// Read the user's password, or token, from stdin
     #[arg(long, requires = "username")]
     pub(crate) password_stdin: bool,
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+}
+
+/// The way to a registry.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Registry")]
+pub(crate) struct Connection {
     /// Speak plain http to a registry that is not on this machine
     #[arg(long)]
     pub(crate) plain_http: bool,

@@ -6,9 +6,9 @@ pub mod discover;
 pub mod pack;
 pub mod pipeline;
 pub mod precompile;
-pub mod progress;
-pub mod publish;
 pub mod read;
 pub mod rebuild;
 pub mod rewrite;
 pub mod sign;
+
+pub use subako_manifest::progress;

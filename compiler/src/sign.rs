@@ -8,13 +8,13 @@
 pub mod key;
 pub mod program;
 pub mod provenance;
-pub(crate) mod records;
 
 use std::io;
 use std::path::PathBuf;
 
 use p256::ecdsa;
-use subako_manifest::bundle::{OpenBundle, SIGNATURES_DIR, signature_path};
+use subako_manifest::bundle::write::{WriteError, signature_entry};
+use subako_manifest::bundle::{OpenBundle, SIGNATURES_DIR, records, signature_path};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place};
 use subako_manifest::envelope::{Envelope, pae};
 use subako_manifest::key::{Algorithm, KeyId, NotPublicKey, PublicKey};
@@ -129,6 +129,9 @@ pub enum Error {
     },
     /// The signature does not fit into the bundle.
     #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The bundle with it cannot be read.
+    #[error(transparent)]
     Pack(#[from] pack::Error),
 }
 
@@ -162,6 +165,7 @@ impl Explain for Error {
                     false => diagnostic.hint(format!("signed by: {}", shown(&there.join(", ")))),
                 }
             }
+            Self::Write(error) => return error.diagnostics(),
             Self::Pack(error) => return error.diagnostics(),
         }]
     }
@@ -206,7 +210,7 @@ pub fn sign<B: AsRef<[u8]>>(bundle: &OpenBundle<B>, signing: &Signing) -> Result
 /// The bundle would be too large.
 pub fn attach<B: AsRef<[u8]>>(bundle: &OpenBundle<B>, envelope: &Envelope) -> Result<Vec<u8>, Error> {
     let path = path(envelope.key_id());
-    let entry = pack::signature_entry(&path, &envelope.to_json())?;
+    let entry = signature_entry(&path, &envelope.to_json())?;
     let mut records = records::read(bundle.bytes());
     records.retain(|record| record.path() != path.as_bytes());
     let at = records.partition_point(|record| record.path() < path.as_bytes());

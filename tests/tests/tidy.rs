@@ -91,7 +91,7 @@ fn sources() -> Vec<PathBuf> {
         }
     }
     let mut found = Vec::new();
-    for folder in ["manifest", "loader", "compiler", "tests"] {
+    for folder in ["manifest", "registry", "loader", "compiler", "tests"] {
         list(&workspace().join(folder), &mut found);
     }
     found.sort();

@@ -1,12 +1,12 @@
 //! `subakoc publish`.
 
-use subako_compiler::publish::layout::Layout;
-use subako_compiler::publish::reference::{Place, Reference, Version};
-use subako_compiler::publish::registry::{Intent, Registry};
-use subako_compiler::publish::{Store, push};
 use subako_manifest::bundle::OpenBundle;
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain as _};
 use subako_manifest::text::shown;
+use subako_registry::layout::Layout;
+use subako_registry::reference::{Place, Reference, Version};
+use subako_registry::registry::{Intent, Registry};
+use subako_registry::{Store, push};
 
 use super::inspect::{in_file, read};
 use super::registry::options;

@@ -1,5 +1,5 @@
-//! Publish: a bundle goes to an OCI registry, or into an OCI image layout on disk, and comes back
-//! with the same bytes (design, "Publishing"). `docs/publish.md` describes what is stored.
+//! Bundles in registries: a bundle goes to an OCI registry, or into an OCI image layout on disk, and
+//! comes back with the same bytes (design, "Publishing"). `docs/publish.md` describes what is stored.
 //!
 //! 1. [`mod@reference`] says where; `store` is what can be done there, by [`registry`] over HTTP and
 //!    by [`layout`] in a directory.
@@ -7,6 +7,8 @@
 //!    it together again.
 //! 3. [`push()`] and [`pull()`] are the two ways. Neither believes what it is given: whatever comes
 //!    from a store is compared with its digest.
+
+#![forbid(unsafe_code)]
 
 pub mod credentials;
 mod error;
@@ -29,7 +31,11 @@ const AT_ONCE: usize = 4;
 
 /// Does `work` for each of `pieces`, some at the same time, and gives the results in their order.
 /// After an error no further piece is begun.
-fn each<T: Sync, R: Send>(
+///
+/// # Errors
+///
+/// The first error of `work` by the order of the pieces.
+pub fn each<T: Sync, R: Send>(
     pieces: &[T],
     work: impl Fn(&T) -> Result<R, Error> + Sync,
 ) -> Result<Vec<R>, Error> {

@@ -10,7 +10,7 @@ use super::manifest::{
     BUNDLE_TYPE, Descriptor, EMPTY, EMPTY_TYPE, ENVELOPE_TYPE, MANIFEST_TYPE, Manifest, SIGNATURE_TYPE, TITLE,
 };
 use super::{Error, Store, each};
-use crate::progress::Progress;
+use subako_manifest::progress::Progress;
 
 /// A bundle, published.
 #[derive(Debug, Clone, PartialEq, Eq)]

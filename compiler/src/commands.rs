@@ -11,6 +11,7 @@ mod publish;
 mod pull;
 mod rebuild;
 mod registry;
+mod sharing;
 mod sign;
 mod signing;
 mod targets;

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use subako_loader::engine;
-use subako_manifest::bundle::OpenBundle;
 use subako_manifest::diagnostic::{Diagnostic, Explain, Refused, Severity};
 use subako_manifest::key::KeyId;
 use subako_manifest::target::Target;
@@ -211,7 +210,7 @@ pub fn build(
     let mut bundle = bundle?;
     let (signed_by, sign_time) = match &options.signing {
         Some(signing) => {
-            let (signed, time) = timed(progress, "sign", what, || sign(&mut bundle, signing));
+            let (signed, time) = timed(progress, "sign", what, || sign::sign_packed(&mut bundle, signing));
             (Some(signed?), time)
         }
         None => (None, Duration::ZERO),
@@ -227,14 +226,6 @@ pub fn build(
     };
     let tools = discovered.tools;
     Ok(Built { bundle, signed_by, upload, rewrite: report, artifacts, origins, tools, timings })
-}
-
-/// Puts a signature into the bundle, and gives the key that made it.
-fn sign(bundle: &mut Bundle, signing: &Signing) -> Result<KeyId, Error> {
-    let open = OpenBundle::open(bundle.bytes.as_slice()).map_err(pack::Error::Unreadable)?;
-    let envelope = sign::sign(&open, signing)?;
-    bundle.bytes = sign::attach(&open, &envelope)?;
-    Ok(envelope.key_id())
 }
 
 impl Warnings {

@@ -17,6 +17,7 @@ use subako_manifest::bundle::{self, MANIFEST, MODULE, OpenBundle, PACKAGE_DIR, T
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place, Refused};
 use subako_manifest::digest::Digest;
 use subako_manifest::index::{Engine, Entry, Role};
+use subako_manifest::key::KeyId;
 use subako_manifest::package::{self, Manifest};
 use subako_manifest::target::Target;
 use subako_manifest::text::shown;
@@ -27,6 +28,7 @@ use crate::pack::{self, Bundle, Sources};
 use crate::precompile::{self, Precompiled, precompile};
 use crate::progress::Progress;
 use crate::rewrite::{self, Passes, Strip, rewrite};
+use crate::sign::{self, Signing};
 
 /// A bundle with new artifacts.
 #[derive(Debug)]
@@ -41,6 +43,8 @@ pub struct Rebuilt {
     pub tools: ToolSet,
     /// What was replaced.
     pub replaced: Replaced,
+    /// The key that signed the new one.
+    pub signed_by: Option<KeyId>,
 }
 
 /// A bundle that was rebuilt.
@@ -81,6 +85,9 @@ pub enum Error {
     /// The new bundle could not be written.
     #[error(transparent)]
     Pack(#[from] pack::Error),
+    /// The new bundle could not be signed.
+    #[error(transparent)]
+    Sign(#[from] sign::Error),
 }
 
 impl Explain for Error {
@@ -96,6 +103,7 @@ impl Explain for Error {
             Self::Rewrite(error) => error.diagnostics(),
             Self::Precompile(error) => error.diagnostics(),
             Self::Pack(error) => error.diagnostics(),
+            Self::Sign(error) => error.diagnostics(),
         }
     }
 }
@@ -120,6 +128,7 @@ pub fn rebuild<B: AsRef<[u8]>>(
     bundle: &OpenBundle<B>,
     targets: &[Target],
     settings: &precompile::Settings,
+    signing: Option<&Signing>,
     progress: &dyn Progress,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Rebuilt, Error> {
@@ -164,7 +173,8 @@ pub fn rebuild<B: AsRef<[u8]>>(
         tool_names: names,
         compatibility: engine::compatibility(),
     };
-    let rebuilt = sources.pack()?;
+    let mut rebuilt = sources.pack()?;
+    let signed_by = signing.map(|signing| sign::sign_packed(&mut rebuilt, signing)).transpose()?;
 
     let signatures: Vec<String> = bundle.signatures().map(str::to_owned).collect();
     if let Some(first) = signatures.first() {
@@ -174,13 +184,14 @@ pub fn rebuild<B: AsRef<[u8]>>(
             shown(first),
             if count == 1 { String::new() } else { format!(" and {} more", count - 1) },
         );
+        let hint = signing.is_none().then_some("sign the new one: `subakoc sign NEW --key KEY.pem`");
         let told = Diagnostic::warning(Code::RebuildUnsigned, first, message)
             .rule("a signature is of a bundle's index, which names each artifact by its digest (docs/bundle.md, \"Digests\")")
-            .hint("sign the new one: `subakoc sign NEW --key KEY.pem`");
+            .maybe_hint(hint.map(str::to_owned));
         warnings.push(told);
     }
     let replaced = Replaced { digest: bundle.digest(), engine: index.engine.clone(), signatures };
-    Ok(Rebuilt { bundle: rebuilt, precompiled, manifest, tools, replaced })
+    Ok(Rebuilt { bundle: rebuilt, precompiled, manifest, tools, replaced, signed_by })
 }
 
 /// The assets by their paths in the package.

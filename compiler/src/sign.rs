@@ -11,6 +11,7 @@ pub mod provenance;
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use p256::ecdsa;
 use subako_manifest::bundle::write::{WriteError, signature_entry};
@@ -40,7 +41,7 @@ pub enum Signer {
 #[derive(Debug)]
 pub struct Signing {
     /// Who signs.
-    pub signer: Signer,
+    pub signer: Arc<Signer>,
     /// What is said of the build.
     pub provenance: Provenance,
 }
@@ -181,12 +182,24 @@ impl Signer {
         }
     }
 
-    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Error> {
+    pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Error> {
         match self {
             Self::Key(key) => Ok(key.sign(message)),
             Self::Program(program) => program.sign(message),
         }
     }
+}
+
+/// Puts a signature into a bundle that was packed, and gives the key that made it.
+///
+/// # Errors
+///
+/// There is none, or it does not fit.
+pub fn sign_packed(bundle: &mut pack::Bundle, signing: &Signing) -> Result<KeyId, Error> {
+    let open = OpenBundle::open(bundle.bytes.as_slice()).map_err(pack::Error::Unreadable)?;
+    let envelope = sign(&open, signing)?;
+    bundle.bytes = attach(&open, &envelope)?;
+    Ok(envelope.key_id())
 }
 
 /// Signs a statement about the bundle.

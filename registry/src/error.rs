@@ -41,6 +41,9 @@ pub enum Error {
     /// What is published is not a bundle, or not whole.
     #[error("what is published there is not a bundle: {}", shown(.0))]
     Other(String),
+    /// What is stored is not an artifact of a shared compile cache.
+    #[error("what is stored there is not an artifact of a compile cache: {}", shown(.0))]
+    NotCompiled(String),
     /// More than is taken.
     #[error("`{}` has {} bytes, at most {} are allowed", shown(.name), grouped(*.found), grouped(*.allowed))]
     TooLarge {
@@ -193,6 +196,7 @@ impl Error {
             self,
             Self::Signature { .. }
                 | Self::Other(_)
+                | Self::NotCompiled(_)
                 | Self::TooLarge { .. }
                 | Self::Absent(_)
                 | Self::Digest { .. }
@@ -213,6 +217,7 @@ impl Explain for Error {
                 .hint("publish the whole bundle, as it was built or as `subakoc pull` without `--target` gives it"),
             Self::Signature { name, .. } => error(Code::PublishedSignature, name),
             Self::Other(_) => error(Code::PublishedOther, "manifest"),
+            Self::NotCompiled(_) => error(Code::SharedCacheEntry, "manifest"),
             Self::TooLarge { name, .. } => error(Code::PublishedOther, name),
             Self::Target { target, there } => {
                 let there: Vec<String> = there.iter().map(ToString::to_string).collect();

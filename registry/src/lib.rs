@@ -7,9 +7,11 @@
 //!    it together again.
 //! 3. [`push()`] and [`pull()`] are the two ways. Neither believes what it is given: whatever comes
 //!    from a store is compared with its digest.
+//! 4. [`compiled`] is an artifact without a bundle, for build servers to share.
 
 #![forbid(unsafe_code)]
 
+pub mod compiled;
 pub mod credentials;
 mod error;
 mod layers;
@@ -35,16 +37,16 @@ const AT_ONCE: usize = 4;
 /// # Errors
 ///
 /// The first error of `work` by the order of the pieces.
-pub fn each<T: Sync, R: Send>(
+pub fn each<T: Sync, R: Send, E: Send>(
     pieces: &[T],
-    work: impl Fn(&T) -> Result<R, Error> + Sync,
-) -> Result<Vec<R>, Error> {
+    work: impl Fn(&T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::thread;
 
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let done: Mutex<Vec<(usize, Result<R, Error>)>> = Mutex::default();
+    let done: Mutex<Vec<(usize, Result<R, E>)>> = Mutex::default();
     thread::scope(|scope| {
         for _ in 0..AT_ONCE.min(pieces.len()) {
             scope.spawn(|| {

@@ -26,7 +26,9 @@ pub(crate) const THIN_TYPE: &str = "application/vnd.subako.bundle.thin.v1+zip";
 pub(crate) const ARTIFACT_TYPE: &str = "application/vnd.subako.artifact.v1";
 /// What a published signature is.
 pub(crate) const SIGNATURE_TYPE: &str = "application/vnd.subako.signature.v1";
-/// The layer of a signature: its envelope.
+/// What an artifact of a shared compile cache is.
+pub(crate) const COMPILED_TYPE: &str = "application/vnd.subako.compiled.v1";
+/// The layer of a signature, and the config of a [`COMPILED_TYPE`]: its envelope.
 pub(crate) const ENVELOPE_TYPE: &str = "application/vnd.dsse.envelope.v1+json";
 
 /// The annotation by which ordinary tools name the file that they make of a layer.

@@ -103,7 +103,7 @@ pub fn pull(
     if thin.index().artifacts().any(|(entry, _)| thin.has(entry)) || thin.signatures().next().is_some() {
         return Err(Error::Other("the layer for all targets has more than is for all".to_owned()));
     }
-    let contents = each(&artifacts, |(entry, target)| {
+    let contents = each::<_, _, Error>(&artifacts, |(entry, target)| {
         if let Some(here) = here.filter(|here| here.has(entry)) {
             return Ok((here.contents(entry)?, 0));
         }

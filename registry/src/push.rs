@@ -62,7 +62,7 @@ pub fn push(
         envelopes.iter().map(|envelope| signature(envelope, &descriptor)).collect();
     parts.extend(envelopes);
 
-    let sent = each(&parts, |part| {
+    let sent = each::<_, _, Error>(&parts, |part| {
         if store.has(&part.descriptor)? {
             return Ok(None);
         }

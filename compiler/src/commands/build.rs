@@ -2,7 +2,7 @@
 
 use subako_compiler::pipeline::{self, Options};
 use subako_compiler::precompile;
-use subako_compiler::sign::{Signing, provenance};
+use subako_compiler::sign::provenance;
 
 use super::compiling::{settings, targets};
 use super::{Console, Stop, signing};
@@ -14,13 +14,15 @@ pub(super) fn run(args: &Build, console: &Console) -> Result<u8, Stop> {
     // All that can be wrong with the command line is told before the work begins.
     let targets = targets(&args.targets)?.unwrap_or_else(precompile::default_targets);
     let mut of_cache = Vec::new();
+    let flags = provenance::flags(&args.passes.passes());
+    let signing = signing::wanted(args.sign.as_deref(), &args.signing, Some(flags))?;
     let options = Options {
         limits: args.reading.limits(),
         passes: args.passes.passes(),
         targets,
-        precompile: settings(&args.compiling, &mut of_cache)?,
+        precompile: settings(&args.compiling, &args.sharing, signing.as_ref(), &mut of_cache)?,
         warnings: args.reading.warnings(),
-        signing: signing(args)?,
+        signing,
     };
     let destination = Destination::new(&args.output)?.outside(&args.package)?;
 
@@ -40,12 +42,4 @@ pub(super) fn run(args: &Build, console: &Console) -> Result<u8, Stop> {
     console.tell(&warnings);
     console.summarise(&BuildReport::new(built, destination.path(), warnings))?;
     Ok(0)
-}
-
-fn signing(args: &Build) -> Result<Option<Signing>, Stop> {
-    if args.sign.is_none() && args.signing.signer.is_none() {
-        return Ok(None);
-    }
-    let flags = provenance::flags(&args.passes.passes());
-    signing::signing(args.sign.as_deref(), &args.signing, Some(flags)).map(Some)
 }

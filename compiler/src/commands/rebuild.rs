@@ -7,7 +7,7 @@ use subako_manifest::diagnostic::Explain as _;
 
 use super::compiling::{settings, targets};
 use super::inspect::{in_file, place_in, read};
-use super::{Console, Stop};
+use super::{Console, Stop, signing};
 use crate::args::Rebuild;
 use crate::output::Destination;
 use crate::report::rebuild::RebuildReport;
@@ -16,7 +16,8 @@ pub(super) fn run(args: &Rebuild, console: &Console) -> Result<u8, Stop> {
     // All that can be wrong with the command line is told before the work begins.
     let targets = targets(&args.targets)?;
     let mut warnings = Vec::new();
-    let settings = settings(&args.compiling, &mut warnings)?;
+    let signing = signing::wanted(args.sign.as_deref(), &args.signing, None)?;
+    let settings = settings(&args.compiling, &args.sharing, signing.as_ref(), &mut warnings)?;
     let destination = Destination::new(&args.output)?;
 
     let here = |diagnostics| in_file(&args.bundle, diagnostics);
@@ -27,7 +28,7 @@ pub(super) fn run(args: &Rebuild, console: &Console) -> Result<u8, Stop> {
     });
 
     let progress = console.progress();
-    let rebuilt = rebuild(&old, &targets, &settings, &*progress, &mut warnings);
+    let rebuilt = rebuild(&old, &targets, &settings, signing.as_ref(), &*progress, &mut warnings);
     drop(progress);
     let rebuilt = match rebuilt {
         Ok(rebuilt) => rebuilt,

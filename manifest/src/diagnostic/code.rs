@@ -139,6 +139,9 @@ codes! {
     CompileCacheShared = "E0511", Environment, "the compile cache may be written by others";
     RebuildUnsigned = "E0512", Input, "a rebuilt bundle has no signatures";
     RebuildDisagrees = "E0513", Input, "a bundle's index and its entries disagree";
+    SharedCacheEntry = "E0514", Input, "an artifact of the shared compile cache is not believed";
+    SharedCacheFails = "E0515", Environment, "the shared compile cache cannot be used";
+    SharedCacheKey = "E0516", Usage, "the shared compile cache has no key";
 
     // E06: discover
     DiscoverCrashed = "E0601", Input, "the module crashed during discovery";

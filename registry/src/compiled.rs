@@ -38,6 +38,12 @@ impl Compiled {
         self.artifact.digest
     }
 
+    /// Whether it is that artifact, by its digest and size.
+    #[must_use]
+    pub fn is(&self, artifact: &[u8]) -> bool {
+        self.artifact.size == artifact.len() as u64 && self.digest() == Digest::of(artifact)
+    }
+
     /// The artifact.
     ///
     /// # Errors

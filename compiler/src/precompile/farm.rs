@@ -184,7 +184,9 @@ impl Farm {
         }
         let statement = statement(target, keys, Digest::of(artifact));
         match compiled::find(&*side.place.store, &tag(keys)) {
-            Ok(Some(there)) if self.vouched(there.envelope(), &statement).is_ok() => return,
+            Ok(Some(there)) if there.is(artifact) && self.vouched(there.envelope(), &statement).is_ok() => {
+                return;
+            }
             // Something else, or something that is not whole: it is replaced.
             Ok(_) => {}
             Err(error) if error.is_about_content() => {}

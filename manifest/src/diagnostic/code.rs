@@ -279,6 +279,8 @@ codes! {
     CacheShared = "E0923", Environment, "a part of the cache may be written by others";
     CacheAbsent = "E0924", Usage, "there is no place for the cache";
     Interrupted = "E0925", Environment, "the call is interrupted";
+    RegistryLeftOut = "E0926", Usage, "the loader was built without registries";
+    RegistryUnpinned = "E0927", Usage, "a bundle in a registry has neither a digest nor a trusted key";
     PolicyAbsent = "E0950", Input, "the network policy is not there";
     PolicyJson = "E0951", Input, "the network policy is not JSON";
     PolicyField = "E0952", Input, "a field of the network policy is missing, unknown, there twice or of another type";

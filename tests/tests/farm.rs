@@ -50,11 +50,11 @@ impl Builder {
     #[track_caller]
     fn build_to(&self, name: &str, package: &Path, more: &[&str]) -> (Value, Vec<u8>) {
         let out = self.keys.path(name);
-        let package = package.to_str().unwrap();
+        let package = package.to_str().expect("the path is UTF-8");
         let fixed =
             ["build", package, "-o", &out, "--format", "json", "--target", PULLEY, "--target", host_target()];
         let run = Run::of(&mut self.command(&[&fixed, more].concat())).exits(0);
-        (run.json(), fs::read(&out).unwrap())
+        (run.json(), fs::read(&out).expect("a bundle was built"))
     }
 
     /// What is compiled here and shared there.
@@ -64,19 +64,47 @@ impl Builder {
     }
 }
 
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("{value} is no text"))
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap_or_else(|| panic!("{value} is no list"))
+}
+
+fn parsed(json: &[u8]) -> Value {
+    serde_json::from_slice(json).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn utf8(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).expect("it is text")
+}
+
+/// A file of a bundle.
+fn unzipped(bundle: &str, name: &str) -> Vec<u8> {
+    let output = Command::new("unzip").args(["-p", bundle, name]).output();
+    output.expect("unzip is installed").stdout
+}
+
 /// Where the artifacts came from, Pulley's first.
 fn sources(report: &Value) -> Vec<&str> {
-    report["compiled"].as_array().unwrap().iter().map(|origin| origin["source"].as_str().unwrap()).collect()
+    list(&report["compiled"]).iter().map(|origin| text(&origin["source"])).collect()
 }
 
 /// Codes and messages of the warnings.
 fn warnings(report: &Value) -> Vec<(&str, &str)> {
-    let told = report["diagnostics"].as_array().unwrap().iter();
+    let told = list(&report["diagnostics"]).iter();
     told.map(|it| {
         assert_eq!(it["severity"], "warning", "{it}");
-        (it["code"].as_str().unwrap(), it["message"].as_str().unwrap())
+        (text(&it["code"]), text(&it["message"]))
     })
     .collect()
+}
+
+/// The example with another greeting, of five letters.
+fn hello_in_other_words(text: &str) -> Package {
+    let module = fs::read_to_string(hello().path().join("module.wat")).expect("the example is there");
+    Package::of_text("hello", &module.replace("Hello", text))
 }
 
 /// The bundle that a build without any cache makes.
@@ -89,15 +117,13 @@ fn plain(package: &Path) -> Vec<u8> {
 /// What is stored in the repository `cache`, by the target.
 fn stored(registry: &Registry) -> Vec<(String, String, Value)> {
     let tags = registry.get("/v2/cache/tags/list", "*/*").ok();
-    let tags: Value = serde_json::from_slice(&tags).unwrap();
-    let mut stored: Vec<_> = tags["tags"]
-        .as_array()
-        .unwrap()
+    let tags = parsed(&tags);
+    let mut stored: Vec<_> = list(&tags["tags"])
         .iter()
         .map(|tag| {
-            let tag = tag.as_str().unwrap().to_owned();
+            let tag = text(tag).to_owned();
             let json = registry.get(&format!("/v2/cache/manifests/{tag}"), MANIFEST_TYPE).ok();
-            let manifest: Value = serde_json::from_slice(&json).unwrap();
+            let manifest = parsed(&json);
             let title = &manifest["layers"][0]["annotations"]["org.opencontainers.image.title"];
             (title.as_str().unwrap_or_default().to_owned(), tag, manifest)
         })
@@ -107,12 +133,11 @@ fn stored(registry: &Registry) -> Vec<(String, String, Value)> {
 }
 
 fn blob(registry: &Registry, descriptor: &Value) -> Vec<u8> {
-    registry.get(&format!("/v2/cache/blobs/{}", descriptor["digest"].as_str().unwrap()), "*/*").ok()
+    registry.get(&format!("/v2/cache/blobs/{}", text(&descriptor["digest"])), "*/*").ok()
 }
 
 fn payload(envelope: &[u8]) -> Vec<u8> {
-    let envelope: Value = serde_json::from_slice(envelope).unwrap();
-    unbase64(envelope["payload"].as_str().unwrap())
+    unbase64(text(&parsed(envelope)["payload"]))
 }
 
 #[test]
@@ -167,7 +192,7 @@ fn what_one_builder_compiled_another_takes() {
     let inputs = &statement["predicate"];
     assert_eq!(inputs["target"], PULLEY);
     assert_eq!(inputs["engine"]["version"], report["engine"]["version"]);
-    let module = Command::new("unzip").args(["-p", &out, "module.wasm"]).output().unwrap().stdout;
+    let module = unzipped(&out, "module.wasm");
     assert_eq!(inputs["module"], Digest::of(&module).to_string());
     assert_eq!(*tag, format!("compiled-{}", Digest::of(inputs.to_string().as_bytes()).hex()));
 }
@@ -244,7 +269,7 @@ const ENVELOPE_TYPE: &str = "application/vnd.dsse.envelope.v1+json";
 
 fn tricks() -> Vec<Trick> {
     let edited = |stage: &Stage, from: &str, to: &str| {
-        let envelope = String::from_utf8(blob(&stage.registry, &stage.pulley.1["config"])).unwrap();
+        let envelope = utf8(blob(&stage.registry, &stage.pulley.1["config"]));
         assert!(envelope.contains(from), "{envelope}");
         stage.put_config(ENVELOPE_TYPE, envelope.replacen(from, to, 1).as_bytes());
     };
@@ -267,25 +292,20 @@ fn tricks() -> Vec<Trick> {
         (
             "another module's",
             Box::new(|it| {
-                let other = Package::of_text(
-                    "other",
-                    &fs::read_to_string(it.package.path().join("module.wat"))
-                        .unwrap()
-                        .replace("Hello", "Howdy"),
-                );
+                let other = hello_in_other_words("Howdy");
                 let before = stored(&it.registry);
                 let _ = it.ada.share(&other.path(), &it.registry.reference("cache"));
                 let new = stored(&it.registry)
                     .into_iter()
                     .find(|found| found.0.contains(PULLEY) && !before.contains(found));
-                it.put(&new.unwrap().2);
+                it.put(&new.expect("it was shared").2);
             }),
             "`module` is sha256:",
         ),
         (
             "another engine's, by a trusted key",
             Box::new(|it| {
-                let payload = String::from_utf8(it.payload()).unwrap();
+                let payload = utf8(it.payload());
                 it.put_config(
                     ENVELOPE_TYPE,
                     &it.sealed(payload.replacen("wasmtime", "wasmtame", 1).as_bytes()),
@@ -299,7 +319,7 @@ fn tricks() -> Vec<Trick> {
                 let (_, _) = it.ada.build(&it.package.path(), &["--sign", &it.ada.private]);
                 let name = format!("signatures/{}.json", key_id(&it.ada.public));
                 let out = it.ada.keys.path("out.subako");
-                let envelope = Command::new("unzip").args(["-p", &out, &name]).output().unwrap().stdout;
+                let envelope = unzipped(&out, &name);
                 it.put_config(ENVELOPE_TYPE, &envelope);
             }),
             "`predicateType` is https://slsa.dev/provenance/v1",
@@ -317,9 +337,9 @@ fn tricks() -> Vec<Trick> {
             "no artifact, by a trusted key",
             Box::new(|it| {
                 let mut manifest = it.pulley.1.clone();
-                let old = manifest["layers"][0]["digest"].as_str().unwrap().replace("sha256:", "");
+                let old = text(&manifest["layers"][0]["digest"]).replace("sha256:", "");
                 manifest["layers"] = json!([it.blob("application/vnd.subako.artifact.v1", b"no artifact")]);
-                let payload = String::from_utf8(it.payload()).unwrap();
+                let payload = utf8(it.payload());
                 let payload = payload.replace(&old, &Digest::of(b"no artifact").hex());
                 manifest["config"] = it.blob(ENVELOPE_TYPE, &it.sealed(payload.as_bytes()));
                 it.put(&manifest);
@@ -523,9 +543,8 @@ fn two_builders_who_share_the_same_at_once() {
     let (ada, bob) = (&Builder::new(), &Builder::new());
     let trust = ["--cache-trust", &ada.public, "--cache-trust", &bob.public];
     let from = [&["--no-cache", "--cache-from", &place][..], &trust].concat();
-    let module = fs::read_to_string(hello().path().join("module.wat")).unwrap();
     for text in ["Hello", "Howdy", "Hallo"] {
-        let package = Package::of_text("hello", &module.replace("Hello", text));
+        let package = hello_in_other_words(text);
         let expected = plain(&package.path());
         let built = thread::scope(|scope| {
             let threads = [(ada, "1.subako"), (ada, "2.subako"), (bob, "3.subako")].map(|(builder, out)| {

@@ -97,7 +97,7 @@ pub fn write(files: &BTreeMap<&str, File<'_>>) -> Result<Vec<u8>, WriteError> {
 ///
 /// # Errors
 ///
-/// As [`write`].
+/// As [`write()`].
 pub fn signature_entry(path: &str, bytes: &[u8]) -> Result<Vec<u8>, WriteError> {
     write(&BTreeMap::from([(path, File { bytes, storage: Storage::Deflated })]))
 }
@@ -106,7 +106,7 @@ pub fn signature_entry(path: &str, bytes: &[u8]) -> Result<Vec<u8>, WriteError> 
 ///
 /// # Errors
 ///
-/// As [`write`].
+/// As [`write()`].
 pub fn artifact_entry(path: &str, bytes: &[u8]) -> Result<Vec<u8>, WriteError> {
     write(&BTreeMap::from([(path, File { bytes, storage: Storage::Aligned })]))
 }

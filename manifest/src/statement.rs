@@ -7,7 +7,7 @@
 //! about a bundle, also that it is bad, so no other type vouches.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::bundle::INDEX;
 use crate::digest::Digest;
@@ -100,15 +100,16 @@ impl Statement {
         }
     }
 
-    /// A statement that the artifact with this digest was compiled from `inputs`: module, target,
-    /// engine. It has one spelling: whoever knows what it should say compares the payloads.
+    /// A statement that the artifact with this digest and of so many bytes was compiled from `inputs`:
+    /// module, target, engine. It has one spelling: whoever knows what it should say compares the
+    /// payloads.
     #[must_use]
-    pub fn of_artifact(path: &str, artifact: Digest, inputs: Value) -> Self {
+    pub fn of_artifact(path: &str, artifact: Digest, bytes: u64, inputs: &Value) -> Self {
         Self {
             kind: STATEMENT_TYPE.to_owned(),
             subject: vec![Subject { name: path.to_owned(), digest: DigestSet { sha256: artifact.hex() } }],
             predicate_type: COMPILED_TYPE.to_owned(),
-            predicate: inputs,
+            predicate: json!({ "inputs": inputs, "bytes": bytes }),
         }
     }
 

@@ -38,13 +38,13 @@ impl Compiled {
         self.artifact.digest
     }
 
-    /// Whether it is that artifact, by its digest and size.
+    /// Bytes of the artifact.
     #[must_use]
-    pub fn is(&self, artifact: &[u8]) -> bool {
-        self.artifact.size == artifact.len() as u64 && self.digest() == Digest::of(artifact)
+    pub fn bytes(&self) -> u64 {
+        self.artifact.size
     }
 
-    /// The artifact.
+    /// The artifact: [`Compiled::bytes`] of it and no more, as nothing says yet that it is one.
     ///
     /// # Errors
     ///

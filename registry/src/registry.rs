@@ -231,7 +231,7 @@ impl Store for Registry {
                     _ => return Err(answer.refused(&url)),
                 },
                 Err(trouble) => {
-                    if bytes.len() >= before + PROGRESS_BYTES {
+                    if self.http.is_patient() && bytes.len() >= before + PROGRESS_BYTES {
                         attempts = self.http.attempts();
                     }
                     attempts.bear(trouble)?;

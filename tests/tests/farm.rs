@@ -11,7 +11,7 @@ use subako_manifest::digest::Digest;
 use subako_manifest::envelope::pae;
 use subako_tests::keys::{Keys, Kind, base64, key_id, unbase64};
 use subako_tests::oci_registry::server::{Response, Server};
-use subako_tests::oci_registry::{Access, Registry};
+use subako_tests::oci_registry::{Access, PASSWORD, Registry, USER};
 use subako_tests::package::{Package, hello, host_target};
 use subako_tests::programs::programs;
 use subako_tests::run::{COMPILE_CACHE, Run};
@@ -189,7 +189,8 @@ fn what_one_builder_compiled_another_takes() {
         statement["subject"],
         json!([{ "name": name, "digest": { "sha256": Digest::of(&artifact).hex() } }])
     );
-    let inputs = &statement["predicate"];
+    assert_eq!(statement["predicate"]["bytes"], artifact.len());
+    let inputs = &statement["predicate"]["inputs"];
     assert_eq!(inputs["target"], PULLEY);
     assert_eq!(inputs["engine"]["version"], report["engine"]["version"]);
     let module = unzipped(&out, "module.wasm");
@@ -341,6 +342,8 @@ fn tricks() -> Vec<Trick> {
                 manifest["layers"] = json!([it.blob("application/vnd.subako.artifact.v1", b"no artifact")]);
                 let payload = utf8(it.payload());
                 let payload = payload.replace(&old, &Digest::of(b"no artifact").hex());
+                let bytes = format!("\"bytes\":{}", it.pulley.1["layers"][0]["size"]);
+                let payload = payload.replace(&bytes, "\"bytes\":11");
                 manifest["config"] = it.blob(ENVELOPE_TYPE, &it.sealed(payload.as_bytes()));
                 it.put(&manifest);
             }),
@@ -391,7 +394,16 @@ fn tricks() -> Vec<Trick> {
                 manifest["layers"][0]["size"] = json!(5);
                 it.put(&manifest);
             }),
-            "bytes, expected 5",
+            "`bytes` is ",
+        ),
+        (
+            "more bytes than were signed",
+            Box::new(|it| {
+                let mut manifest = it.pulley.1.clone();
+                manifest["layers"][0]["size"] = json!(4_000_000_000_u64);
+                it.put(&manifest);
+            }),
+            ", expected 4000000000",
         ),
         (
             "more than anybody takes",
@@ -521,7 +533,16 @@ fn a_registry_that_fails_is_done_without() {
     assert!(warnings(&report).iter().all(|told| told.0 == "E0514"), "{report}");
     assert!(bundle == expected);
     if let Some(registry) = Registry::start(Access::Password) {
-        check(&registry.reference("cache"), "asks for a user and a password");
+        let place = registry.reference("cache");
+        check(&place, "asks for a user and a password");
+        // What `docker login` keeps.
+        let auth = base64(format!("{USER}:{PASSWORD}").as_bytes());
+        let config = json!({ "auths": { registry.host().as_str(): { "auth": auth } } });
+        fs::create_dir(ada.keys.path("home")).unwrap();
+        fs::write(ada.keys.path("home/config.json"), config.to_string()).unwrap();
+        assert_eq!(warnings(&ada.share(&package.path(), &place)), vec![]);
+        let from = ["--no-cache", "--cache-from", &place, "--cache-trust", &ada.public];
+        assert_eq!(sources(&ada.build(&package.path(), &from).0), ["registry", "registry"]);
     }
     if let Some(mut registry) = Registry::start(Access::Open) {
         registry.kill();

@@ -95,17 +95,18 @@ struct Difference {
 }
 
 /// Where a statement says what, the telling parts first.
-const FIELDS: [(&str, &str); 11] = [
+const FIELDS: [(&str, &str); 12] = [
     ("predicateType", "/predicateType"),
-    ("target", "/predicate/target"),
-    ("module", "/predicate/module"),
-    ("subakoc", "/predicate/subakoc"),
-    ("engine.name", "/predicate/engine/name"),
-    ("engine.version", "/predicate/engine/version"),
-    ("engine.artifact_format", "/predicate/engine/artifact_format"),
-    ("engine.compatibility", "/predicate/engine/compatibility"),
-    ("engine.compiler", "/predicate/engine/compiler"),
+    ("target", "/predicate/inputs/target"),
+    ("module", "/predicate/inputs/module"),
+    ("subakoc", "/predicate/inputs/subakoc"),
+    ("engine.name", "/predicate/inputs/engine/name"),
+    ("engine.version", "/predicate/inputs/engine/version"),
+    ("engine.artifact_format", "/predicate/inputs/engine/artifact_format"),
+    ("engine.compatibility", "/predicate/inputs/engine/compatibility"),
+    ("engine.compiler", "/predicate/inputs/engine/compiler"),
     ("subject.sha256", "/subject/0/digest/sha256"),
+    ("bytes", "/predicate/bytes"),
     ("subject", "/subject"),
 ];
 
@@ -159,7 +160,7 @@ impl Farm {
     fn believed(&self, side: &Side, target: &Target, keys: &Keys) -> Result<Option<Compiled>, Unbelieved> {
         let found = compiled::find(&*side.place.store, &tag(keys)).map_err(Unbelieved::Store)?;
         let Some(found) = found else { return Ok(None) };
-        self.vouched(found.envelope(), &statement(target, keys, found.digest()))?;
+        self.vouched(found.envelope(), &statement(target, keys, found.digest(), found.bytes()))?;
         Ok(Some(found))
     }
 
@@ -182,9 +183,13 @@ impl Farm {
         if side.failed() {
             return;
         }
-        let statement = statement(target, keys, Digest::of(artifact));
+        let expected = (Digest::of(artifact), artifact.len() as u64);
+        let statement = statement(target, keys, expected.0, expected.1);
         match compiled::find(&*side.place.store, &tag(keys)) {
-            Ok(Some(there)) if there.is(artifact) && self.vouched(there.envelope(), &statement).is_ok() => {
+            Ok(Some(there))
+                if (there.digest(), there.bytes()) == expected
+                    && self.vouched(there.envelope(), &statement).is_ok() =>
+            {
                 return;
             }
             // Something else, or something that is not whole: it is replaced.
@@ -243,7 +248,13 @@ pub fn unusable(name: &str, purpose: Use, error: &impl Explain) -> Diagnostic {
     let message = format!("`{}` {}: {}", shown(name), purpose.lost(), why.join("; "));
     Diagnostic::warning(Code::SharedCacheFails, name, message)
         .rule("a build does without its shared cache where that fails (docs/publish.md, \"A shared compile cache\")")
-        .maybe_hint(all.into_iter().find_map(|told| told.hint))
+        .maybe_hint(login(&all))
+}
+
+/// What to do where a registry asks who that is.
+fn login(all: &[Diagnostic]) -> Option<String> {
+    let asks = |told: &&Diagnostic| told.code == Code::RegistryDenied && told.hint.is_some();
+    Some(format!("`docker login {}`", shown(&all.iter().find(asks)?.subject)))
 }
 
 fn ignored(name: &str, tag: &str, target: &Target, why: &Unbelieved) -> Diagnostic {
@@ -259,8 +270,8 @@ fn tag(keys: &Keys) -> String {
 }
 
 /// The one statement that is about these bytes and these keys.
-fn statement(target: &Target, keys: &Keys, artifact: Digest) -> Statement {
-    Statement::of_artifact(&target.entry_path(), artifact, keys.inputs.clone())
+fn statement(target: &Target, keys: &Keys, artifact: Digest, bytes: u64) -> Statement {
+    Statement::of_artifact(&target.entry_path(), artifact, bytes, &keys.inputs)
 }
 
 fn sealed(statement: &Statement, signer: &Signer) -> Result<Vec<u8>, sign::Error> {

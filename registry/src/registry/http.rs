@@ -37,6 +37,8 @@ const STILL_TIME: Duration = Duration::from_secs(60);
 /// without.
 const ANSWER_TIME: Duration = Duration::from_secs(300);
 const SHORT_ANSWER_TIME: Duration = Duration::from_secs(30);
+/// How long a body may take, of what can be done without.
+const SHORT_BODY_TIME: Duration = Duration::from_secs(300);
 
 /// A request.
 #[derive(Debug)]
@@ -142,11 +144,14 @@ impl Http {
             .timeout_resolve(Some(CONNECT_TIME))
             .timeout_connect(Some(CONNECT_TIME))
             .timeout_per_read(Some(STILL_TIME))
-            .timeout_per_write(Some(STILL_TIME))
-            .timeout_recv_response(Some(match options.patience {
-                Patience::Long => ANSWER_TIME,
-                Patience::Short => SHORT_ANSWER_TIME,
-            }));
+            .timeout_per_write(Some(STILL_TIME));
+        config = match options.patience {
+            Patience::Long => config.timeout_recv_response(Some(ANSWER_TIME)),
+            Patience::Short => config
+                .timeout_recv_response(Some(SHORT_ANSWER_TIME))
+                .timeout_send_body(Some(SHORT_BODY_TIME))
+                .timeout_recv_body(Some(SHORT_BODY_TIME)),
+        };
         if repository.is_loopback() {
             config = config.proxy(None);
         }
@@ -165,6 +170,11 @@ impl Http {
             patience: options.patience,
             authorization: Mutex::new(None),
         })
+    }
+
+    /// Whether what comes slowly is waited for.
+    pub(super) fn is_patient(&self) -> bool {
+        self.patience == Patience::Long
     }
 
     /// None made yet.

@@ -16,7 +16,7 @@ pub enum Patience {
     /// before each where the registry asks for that.
     #[default]
     Long,
-    /// It can be done without: two attempts, and up to two seconds between them.
+    /// It can be done without: two attempts, up to two seconds between them, and minutes for each.
     Short,
 }
 

@@ -173,7 +173,7 @@ Examples:
   subakoc build greet -o greet.subako
   subakoc build greet -o greet.subako --sign builder.pem --builder https://ci.example.com/builder
   subakoc build greet -o greet.subako --sign builder.pem --cache-to oci://registry:5000/cache
-  subakoc build greet -o greet.subako --cache-from oci://registry:5000/cache --cache-trust builder.pub
+  subakoc build greet -o greet.subako --cache-from dir:/srv/cache --cache-trust builder.pub
   subakoc build greet.zip -o greet.subako --target x86_64-linux/x86-64-v3 --target pulley64
   subakoc build greet -o greet.subako --format json --deny-warnings
 
@@ -327,7 +327,7 @@ pub(crate) struct Compiling {
     /// $SUBAKO_COMPILE_CACHE, else `subakoc` in the user's cache directory
     #[arg(long, value_name = "DIR")]
     pub(crate) cache_dir: Option<PathBuf>,
-    /// Take nothing from there, and keep nothing there
+    /// Leave the cache alone: take nothing from it, and keep nothing in it
     #[arg(long, conflicts_with_all = ["cache_dir", "cache_size"])]
     pub(crate) no_cache: bool,
     /// The size of the cache: beyond it, what was used longest ago is removed
@@ -347,7 +347,8 @@ pub(crate) struct Sharing {
     /// Share what is compiled here, signed by the key of `--sign` or `--signer`
     #[arg(long, value_name = "PLACE")]
     pub(crate) cache_to: Option<String>,
-    /// A public key (PEM) of a builder whose artifacts are taken; repeatable. The own key is trusted
+    /// A public key (PEM) of a builder whose artifacts are taken; repeatable. The key that this
+    /// build signs with is trusted too
     #[arg(long, value_name = "KEY.pub", requires = "cache_from")]
     pub(crate) cache_trust: Vec<PathBuf>,
     #[command(flatten)]

@@ -28,8 +28,12 @@ struct Builder {
 
 impl Builder {
     fn new() -> Self {
+        Self::with_key(Kind::Ed25519)
+    }
+
+    fn with_key(kind: Kind) -> Self {
         let keys = Keys::default();
-        let (private, public) = keys.make("builder", Kind::Ed25519, &[]);
+        let (private, public) = keys.make("builder", kind, &[]);
         Self { keys, private, public }
     }
 
@@ -560,8 +564,15 @@ fn a_registry_that_fails_is_done_without() {
 fn two_builders_who_share_the_same_at_once() {
     let Some(registry) = Registry::start(Access::Open) else { return };
     let place = registry.reference("cache");
-    // Two servers with one key, and one with a key of its own.
-    let (ada, bob) = (&Builder::new(), &Builder::new());
+    // Two servers with one key, and one with a key of its own, by which openssl signs.
+    let (ada, bob) = (&Builder::new(), &Builder::with_key(Kind::P256));
+    let openssl = format!("openssl dgst -sha256 -sign '{}'", bob.private);
+    let sign = |builder: &Builder| match builder.public == bob.public {
+        true => {
+            ["--signer".to_owned(), openssl.clone(), "--public-key".to_owned(), bob.public.clone()].to_vec()
+        }
+        false => ["--sign".to_owned(), ada.private.clone()].to_vec(),
+    };
     let trust = ["--cache-trust", &ada.public, "--cache-trust", &bob.public];
     let from = [&["--no-cache", "--cache-from", &place][..], &trust].concat();
     for text in ["Hello", "Howdy", "Hallo"] {
@@ -569,12 +580,12 @@ fn two_builders_who_share_the_same_at_once() {
         let expected = plain(&package.path());
         let built = thread::scope(|scope| {
             let threads = [(ada, "1.subako"), (ada, "2.subako"), (bob, "3.subako")].map(|(builder, out)| {
-                let (at, from, place) = (package.path(), &from, &place);
+                let (at, from, place, sign) = (package.path(), &from, &place, sign(builder));
                 // A registry may show half of what somebody else sends at the moment, which is a
                 // warning; the build is none the worse.
                 scope.spawn(move || {
-                    let to = ["--sign", &builder.private, "--cache-to", place];
-                    builder.build_to(out, &at, &[from, &to[..]].concat()).1
+                    let sign: Vec<&str> = sign.iter().map(String::as_str).collect();
+                    builder.build_to(out, &at, &[&from[..], &["--cache-to", place], &sign].concat()).1
                 })
             });
             threads.map(|thread| thread.join().unwrap())

@@ -794,6 +794,8 @@ fn a_loader_installs_from_a_registry() {
     assert_eq!(installed["target"], PULLEY_TARGET);
     let run = loader(call).exits(0);
     assert_eq!(run.stdout, "Hello, Ada!\n");
+    let help = Run::of(Command::new(loader_with_registry()).args(["install", "--help"])).exits(0);
+    assert!(help.stdout.contains("oci://HOST/REPOSITORY@DIGEST"), "{help}");
     // By the digest alone, it is what the user names.
     let run = deployment.install(&pinned, &["--allow-unsigned"]).exits(0);
     assert!(run.stderr.contains("--allow-unsigned accepts"), "{run}");

@@ -39,7 +39,7 @@ impl Programs {
             None => {
                 say("the loader is built …");
                 run(Command::new(workspace().join("scripts/build-loader.sh")).stdout(std::io::stderr()))?;
-                target.join("x86_64-unknown-linux-gnu/release/subako-loader")
+                target.join("x86_64-unknown-linux-gnu/deploy/subako-loader")
             }
         };
         let subakoc = match given("SUBAKOC") {

@@ -137,7 +137,7 @@ Exit status:
 ///
 /// Reads and checks the package, rewrites its module, compiles it for every target, runs it once
 /// to learn its tools, and packs all of it into one file. The same package gives the same bytes
-/// on every machine. A build that is refused leaves no file behind.
+/// on every machine. A build that is refused leaves no bundle behind.
 #[derive(Debug, clap::Args)]
 #[command(after_help = BUILD_HELP, group = ArgGroup::new("by").args(["sign", "signer"]))]
 pub(crate) struct Build {
@@ -151,6 +151,12 @@ pub(crate) struct Build {
     /// x86-64-v3, aarch64 Linux, and pulley64. `subakoc targets` lists all
     #[arg(long = "target", value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
+    /// Put an SBOM of the bundle into it, `sbom.cdx.json` (CycloneDX): its files, the module as it
+    /// came, the tools that made it, the engine
+    #[arg(long)]
+    pub(crate) sbom: bool,
+    #[command(flatten)]
+    pub(crate) reporting: Reporting,
     // Before the others: their headings would take in what follows them.
     #[command(flatten)]
     pub(crate) reading: Reading,
@@ -175,6 +181,7 @@ Examples:
   subakoc build greet -o greet.subako --sign builder.pem --cache-to oci://registry:5000/cache
   subakoc build greet -o greet.subako --cache-from dir:/srv/cache --cache-trust builder.pub
   subakoc build greet.zip -o greet.subako --target x86_64-linux/x86-64-v3 --target pulley64
+  subakoc build greet -o greet.subako --report report.json --sbom
   subakoc build greet -o greet.subako --format json --deny-warnings
 
 Exit status:
@@ -202,6 +209,8 @@ pub(crate) struct Rebuild {
     #[arg(long = "target", value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
     #[command(flatten)]
+    pub(crate) reporting: Reporting,
+    #[command(flatten)]
     pub(crate) compiling: Compiling,
     #[command(flatten)]
     pub(crate) sharing: Sharing,
@@ -223,6 +232,15 @@ Exit status:
   2  the command line is wrong, or a target is not known
   3  the bundle is refused
   5  the machine failed (disk, memory), or subakoc has a fault";
+
+/// Where it is said how the run went.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Reporting {
+    /// Write how it went, step by step, to this file too (JSON), also when it is refused. But for
+    /// `timings`, the same run writes the same bytes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+}
 
 /// How a package is read.
 #[derive(Debug, clap::Args)]
@@ -635,18 +653,22 @@ pub(crate) struct Connection {
 ///
 /// Prints the package, its tools, the host functions it imports, its artifacts with their sizes
 /// by section, and every entry with its digest. Every entry is compared with the index; nothing
-/// is run, and signatures are not looked at.
+/// is run, and signatures are not looked at. With `--sbom`, prints the bundle's SBOM alone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = INSPECT_HELP)]
 pub(crate) struct Inspect {
     /// A file that `subakoc build` made
     #[arg(value_name = "BUNDLE")]
     pub(crate) bundle: PathBuf,
+    /// Print the bundle's SBOM, as it is
+    #[arg(long)]
+    pub(crate) sbom: bool,
 }
 
 const INSPECT_HELP: &str = "\
 Examples:
   subakoc inspect greet.subako
+  subakoc inspect greet.subako --sbom > greet.cdx.json
   subakoc inspect greet.subako --format json
 
 Exit status:

@@ -11,6 +11,7 @@ mod publish;
 mod pull;
 mod rebuild;
 mod registry;
+mod reported;
 mod sharing;
 mod sign;
 mod signing;
@@ -29,10 +30,15 @@ use crate::args::{Args, Command, Format, Shared};
 use crate::bars::{Bars, Lines};
 use crate::report::paint::Paint;
 use crate::report::{Detail, Refusal, Report};
+use crate::signals;
 
 /// Runs a command to its end and gives the program's exit status.
 pub(crate) fn run(args: Args) -> ExitCode {
     let console = Console::new(args.shared);
+    // Whoever compiles for another process ends with that.
+    if !matches!(args.command, Command::Compile(_)) {
+        signals::await_end();
+    }
     let ended = panic::catch_unwind(AssertUnwindSafe(|| match &args.command {
         Command::Check(check) => check::run(check, &console),
         Command::Build(build) => build::run(build, &console),
@@ -115,6 +121,11 @@ impl Console {
             Format::Text => print_text(&report.draw(self.stdout, detail)),
         }
         .map_err(Stop::Stdout)
+    }
+
+    /// Prints what is JSON already, in either format.
+    fn print_as_it_is(&self, text: &str) -> Result<(), Stop> {
+        print_text(text).map_err(Stop::Stdout)
     }
 
     /// Prints a summary of what was done: nothing for a quiet command's people.

@@ -15,6 +15,7 @@ use subako_manifest::tool::ToolSet;
 
 use crate::precompile::Artifact;
 use crate::read::Upload;
+use crate::unfinished::RunDirectory;
 use questions::Step;
 
 /// What a package told of itself.
@@ -81,7 +82,7 @@ pub fn discover(artifact: &Artifact, upload: &Upload) -> Result<Discovered, Erro
         upload.assets.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).collect();
     let package = match assets.is_empty() {
         true => None,
-        false => Some(package_files::write(&assets)?),
+        false => Some(unpacked(&assets)?),
     };
     let setup = CallSetup {
         time: limits::DISCOVERY_TIME,
@@ -104,6 +105,14 @@ pub fn discover(artifact: &Artifact, upload: &Upload) -> Result<Discovered, Erro
     });
     let conversation = call::converse(&module, &setup, next)?;
     Ok(judged(conversation, &upload.module_file)?)
+}
+
+/// The assets as a directory, for the time of the run.
+fn unpacked(assets: &[(&str, &[u8])]) -> Result<RunDirectory, package_files::Error> {
+    let directory = RunDirectory::new("subako-package-")
+        .map_err(|source| package_files::Error::Write { path: std::env::temp_dir(), source })?;
+    package_files::fill(directory.path(), assets)?;
+    Ok(directory)
 }
 
 /// What a conversation tells, with all its faults: those of the answers, of the tools, and of

@@ -8,7 +8,10 @@ pub mod pipeline;
 pub mod precompile;
 pub mod read;
 pub mod rebuild;
+pub mod record;
 pub mod rewrite;
+pub mod sbom;
 pub mod sign;
 
 pub use subako_manifest::progress;
+pub use subako_registry::unfinished;

@@ -5,6 +5,7 @@ mod bars;
 mod commands;
 mod output;
 mod report;
+mod signals;
 
 use std::process::ExitCode;
 

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use subako_compiler::unfinished::PartFile;
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place};
 use subako_manifest::text::shown;
 
@@ -44,6 +45,9 @@ pub(crate) enum Error {
     /// The output would take the place of the package that it is made from.
     #[error("`{}` is the package itself", shown(&.0.to_string_lossy()))]
     Package(PathBuf),
+    /// Two outputs of one run at one place.
+    #[error("`{}` is given for two files", shown(&.0.to_string_lossy()))]
+    Twice(PathBuf),
     /// The machine says no.
     #[error("`{}` cannot be written: {source}", shown(&.path.to_string_lossy()))]
     Io { path: PathBuf, source: io::Error },
@@ -57,7 +61,9 @@ impl Explain for Error {
             Self::Stdout => usage(Path::new("-")).hint(NO_PIPE),
             Self::System(path) | Self::Special(path) => usage(path).hint(NO_PIPE),
             Self::FolderAbsent { folder, there: false } => usage(folder).hint("make the directory first"),
-            Self::FolderAbsent { folder, there: true } | Self::Package(folder) => usage(folder),
+            Self::FolderAbsent { folder: path, there: true } | Self::Package(path) | Self::Twice(path) => {
+                usage(path)
+            }
             Self::InPackage(path) => usage(path)
                 .rule("every other file of a package is an asset: the next build would pack this one")
                 .hint("name a file outside the package"),
@@ -69,7 +75,8 @@ impl Explain for Error {
     }
 }
 
-const NO_PIPE: &str = "a bundle cannot be piped: name a file, such as `out.subako`";
+const NO_PIPE: &str =
+    "what is written whole or not at all cannot be piped: name a file, such as `out.subako`";
 
 /// Symlinks that lead to symlinks are followed so far, as by Linux.
 const MAX_LINKS: usize = 40;
@@ -129,13 +136,29 @@ impl Destination {
         &self.path
     }
 
+    /// Whether it is the place that `path` names, by whatever way.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        let place = |path: &Path| {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+            Some(folder.join(path.file_name()?))
+        };
+        place(path).is_some_and(|there| place(&self.path) == Some(there))
+    }
+
+    /// Tries whether a file can be written there, and leaves nothing behind.
+    pub(crate) fn try_write(&self) -> Result<(), Error> {
+        self.beside().map(drop).map_err(|source| Error::Io { path: self.path.clone(), source })
+    }
+
     /// Puts `bytes` there: whoever opens the path finds the old file or the new one, whole. A
     /// file that somebody has mapped stays as it is for them.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), Error> {
         self.replace(bytes).map_err(|source| Error::Io { path: self.path.clone(), source })
     }
 
-    fn replace(&self, bytes: &[u8]) -> io::Result<()> {
+    /// A fresh file beside the place.
+    fn beside(&self) -> io::Result<PartFile> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".subako-").suffix(".part");
         // As for any new file, the umask decides; a temporary file would be its owner's alone.
@@ -145,10 +168,14 @@ impl Destination {
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
         // The error names a file that is ours alone to know.
-        let mut beside = builder.tempfile_in(&self.folder).map_err(|error| io::Error::from(error.kind()))?;
+        PartFile::new(&builder, &self.folder).map_err(|error| io::Error::from(error.kind()))
+    }
+
+    fn replace(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut beside = self.beside()?;
         beside.write_all(bytes)?;
         beside.as_file().sync_all()?;
-        beside.persist(&self.path).map_err(|error| error.error)?;
+        beside.finish(&self.path)?;
         // The name itself is safe once the directory is; not every system can sync one.
         if let Ok(folder) = File::open(&self.folder) {
             let _ = folder.sync_all();

@@ -7,18 +7,23 @@
 use std::collections::BTreeMap;
 
 use subako_manifest::bundle::write::{File, Storage, WriteError, write};
-use subako_manifest::bundle::{self, INDEX, MANIFEST, MODULE, OpenBundle, PACKAGE_DIR, TOOLS};
+use subako_manifest::bundle::{
+    self, INDEX, MANIFEST, MAX_SBOM_BYTES, MODULE, OpenBundle, PACKAGE_DIR, SBOM, TOOLS,
+};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
 use subako_manifest::digest::Digest;
 use subako_manifest::index::{
     ARTIFACT_FORMAT, BUNDLE_FORMAT, ENGINE_NAME, ENGINE_VERSION, Engine, Entry, Index, Role,
 };
 use subako_manifest::target::Target;
+use subako_manifest::text::grouped;
 use subako_manifest::tool::ToolSet;
+use subako_manifest::trust::Moment;
 
 use crate::precompile::Artifact;
 use crate::read::Upload;
 use crate::rewrite::RewrittenModule;
+use crate::sbom::{self, Lineage};
 
 /// A bundle, written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +46,14 @@ pub enum Error {
     /// It cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// An SBOM of more bytes than a reader takes.
+    #[error("`{SBOM}` would have {} bytes, at most {} are allowed", grouped(*.found), grouped(*.allowed))]
+    SbomTooLarge {
+        /// Its bytes.
+        found: u64,
+        /// The limit.
+        allowed: u64,
+    },
     /// What was written is not what the reader takes.
     #[error("the bundle that was written cannot be read: {0}")]
     Unreadable(#[from] bundle::Error),
@@ -51,6 +64,7 @@ impl Explain for Error {
         let (code, subject) = match self {
             Self::TargetTwice(target) => (Code::BundleTargetTwice, target.to_string()),
             Self::Write(error) => return error.diagnostics(),
+            Self::SbomTooLarge { .. } => (Code::BundleTooLarge, SBOM.to_owned()),
             Self::Unreadable(_) => (Code::PackFailed, "bundle".to_owned()),
         };
         vec![Diagnostic::error(code, subject, self.to_string())]
@@ -70,9 +84,11 @@ pub fn pack(
     artifacts: &[Artifact],
     tools: &ToolSet,
     compatibility: Digest,
+    sbom: Option<&Sbom>,
 ) -> Result<Bundle, Error> {
     let sources = Sources {
         package: &upload.manifest.name,
+        description: &upload.manifest.description,
         manifest: &upload.manifest_bytes,
         assets: &upload.assets,
         upload: upload.digest,
@@ -82,13 +98,25 @@ pub fn pack(
         tools: &tools.to_json(),
         tool_names: tools.tools().iter().map(|tool| tool.name.as_str()).collect(),
         compatibility,
+        sbom,
     };
     sources.pack()
+}
+
+/// What an SBOM says that the rest of the bundle does not show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sbom {
+    /// Where the module comes from.
+    pub lineage: Lineage,
+    /// When the bundle was built, where somebody wants it told.
+    pub built: Option<Moment>,
 }
 
 /// All that goes into a bundle, as bytes.
 pub(crate) struct Sources<'a> {
     pub(crate) package: &'a str,
+    /// For the SBOM.
+    pub(crate) description: &'a str,
     pub(crate) manifest: &'a [u8],
     pub(crate) assets: &'a BTreeMap<String, Vec<u8>>,
     pub(crate) upload: Digest,
@@ -98,10 +126,13 @@ pub(crate) struct Sources<'a> {
     pub(crate) tools: &'a [u8],
     pub(crate) tool_names: Vec<&'a str>,
     pub(crate) compatibility: Digest,
+    /// With it, the bundle has an SBOM.
+    pub(crate) sbom: Option<&'a Sbom>,
 }
 
 impl Sources<'_> {
     pub(crate) fn pack(&self) -> Result<Bundle, Error> {
+        let sbom;
         let mut contents = Contents::default();
         contents.add(MANIFEST.to_owned(), Role::Manifest, self.manifest);
         contents.add(TOOLS.to_owned(), Role::Tools, self.tools);
@@ -111,6 +142,10 @@ impl Sources<'_> {
         }
         for artifact in self.artifacts {
             contents.add_artifact(artifact)?;
+        }
+        if let Some(wanted) = self.sbom {
+            sbom = self.sbom(wanted, &contents.index())?;
+            contents.add(SBOM.to_owned(), Role::Sbom, &sbom);
         }
         let index = Index {
             format: BUNDLE_FORMAT,
@@ -134,6 +169,18 @@ impl Sources<'_> {
         let bytes = write(&files)?;
         reread(&bytes, &index)?;
         Ok(Bundle { bytes, digest: Digest::of(&json), index })
+    }
+
+    /// The SBOM of a bundle that has these entries beside it.
+    fn sbom(&self, wanted: &Sbom, entries: &[Entry]) -> Result<Vec<u8>, Error> {
+        let Sbom { lineage, built } = wanted;
+        let (name, description, upload) = (self.package, self.description, self.upload);
+        let subject = sbom::Subject { name, description, upload, entries, built: *built };
+        let bytes = sbom::write(&subject, lineage);
+        match bytes.len() as u64 {
+            found if found > MAX_SBOM_BYTES => Err(Error::SbomTooLarge { found, allowed: MAX_SBOM_BYTES }),
+            _ => Ok(bytes),
+        }
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::mem;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use subako_loader::engine;
 use subako_manifest::diagnostic::{Diagnostic, Explain, Refused, Severity};
 use subako_manifest::key::KeyId;
 use subako_manifest::target::Target;
 use subako_manifest::tool::ToolSet;
+use subako_manifest::trust::Moment;
 
 use crate::check::{self, CheckedModule};
 use crate::discover::{self, discover};
@@ -16,7 +16,9 @@ use crate::pack::{self, Bundle, pack};
 use crate::precompile::{self, Artifact, Origin, Precompiled, precompile};
 use crate::progress::Progress;
 use crate::read::{self, Limits, Upload};
+use crate::record::{self, Record, Step, Timings};
 use crate::rewrite::{self, Passes, RewriteReport, rewrite};
+use crate::sbom::Lineage;
 use crate::sign::{self, Signing};
 
 /// What the steps are told beside the package.
@@ -32,8 +34,17 @@ pub struct Options {
     pub precompile: precompile::Settings,
     /// What a warning is.
     pub warnings: Warnings,
+    /// With it, the bundle gets an SBOM.
+    pub sbom: Option<SbomOptions>,
     /// Who signs the bundle; without it, nobody does.
     pub signing: Option<Signing>,
+}
+
+/// What goes into an SBOM that was given.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SbomOptions {
+    /// When the bundle is built, where somebody wants that told.
+    pub built: Option<Moment>,
 }
 
 /// What a warning of a step means for the whole.
@@ -52,10 +63,6 @@ pub struct Checked {
     pub upload: Upload,
     /// The module.
     pub module: CheckedModule,
-    /// How long read took.
-    pub read: Duration,
-    /// How long check took.
-    pub check: Duration,
 }
 
 /// A bundle, and what happened on the way to it.
@@ -77,19 +84,6 @@ pub struct Built {
     pub signed_by: Option<KeyId>,
     /// How long each step took.
     pub timings: Timings,
-}
-
-/// How long each step took.
-#[derive(Debug, Clone, Copy, Default)]
-#[expect(missing_docs, reason = "each field is the step of its name")]
-pub struct Timings {
-    pub read: Duration,
-    pub check: Duration,
-    pub rewrite: Duration,
-    pub precompile: Duration,
-    pub discover: Duration,
-    pub pack: Duration,
-    pub sign: Duration,
 }
 
 /// The step that could not give what the next one takes, and why.
@@ -130,7 +124,7 @@ impl Explain for Error {
     }
 }
 
-/// Reads a package and checks its module. `warnings` gets those of both steps, also when the
+/// Reads a package and checks its module. `record` gets the warnings of both steps, also when the
 /// package is then refused for something else.
 ///
 /// # Errors
@@ -141,22 +135,23 @@ pub fn check(
     limits: &Limits,
     policy: Warnings,
     progress: &dyn Progress,
-    warnings: &mut Vec<Diagnostic>,
+    record: &mut Record,
 ) -> Result<Checked, Error> {
     let what = package.display().to_string();
-    let (upload, read_time) = timed(progress, "read", &what, || read::read(package, limits));
-    let mut upload = upload?;
-    warnings.append(&mut upload.warnings);
+    let mut upload = record.timed(progress, Step::Read, &what, || read::read(package, limits))?;
+    record.package = Some(record::Package::of(&upload));
+    record.warnings.append(&mut upload.warnings);
     let bytes = mem::take(&mut upload.module);
-    let (module, check_time) = timed(progress, "check", &what, || check::check(bytes, &upload.module_file));
-    let mut module = module.map_err(Error::Check)?;
-    warnings.append(&mut module.warnings);
-    policy.judge(warnings)?;
-    Ok(Checked { upload, module, read: read_time, check: check_time })
+    let checked = record.timed(progress, Step::Check, &what, || check::check(bytes, &upload.module_file));
+    let mut module = checked.map_err(Error::Check)?;
+    record.module = Some(record::Module::of(module.bytes(), module.imports()));
+    record.warnings.append(&mut module.warnings);
+    policy.judge(&mut record.warnings)?;
+    Ok(Checked { upload, module })
 }
 
-/// Takes a package the whole way to a bundle in memory. `warnings` gets those of every step,
-/// also when the package is then refused for something else.
+/// Takes a package the whole way to a bundle in memory. `record` gets what each step did, and the
+/// warnings of all, also when the package is then refused for something else.
 ///
 /// Discovery runs the artifact of this host's baseline. Where that is not among the targets, it
 /// is made all the same and left out of the bundle.
@@ -168,63 +163,55 @@ pub fn build(
     package: &Path,
     options: &Options,
     progress: &dyn Progress,
-    warnings: &mut Vec<Diagnostic>,
+    record: &mut Record,
 ) -> Result<Built, Error> {
-    let Checked { upload, module, read, check } =
-        self::check(package, &options.limits, options.warnings, progress, warnings)?;
+    let Checked { upload, module } =
+        self::check(package, &options.limits, options.warnings, progress, record)?;
     let what = &upload.manifest.name;
+    let sbom = options
+        .sbom
+        .map(|SbomOptions { built }| pack::Sbom { lineage: Lineage::of(&upload, module.bytes()), built });
 
-    let (rewritten, rewrite_time) = timed(progress, "rewrite", what, || rewrite(module, &options.passes));
-    let (module, report) = rewritten?;
+    let (module, report) =
+        record.timed(progress, Step::Rewrite, what, || rewrite(module, &options.passes))?;
+    record.rewritten = Some(report.clone());
 
     let host = precompile::host_target();
     let mut wanted = options.targets.clone();
     if !wanted.contains(&host) {
         wanted.push(host.clone());
     }
-    // It tells of each target by itself.
-    let begun = Instant::now();
     let Precompiled { mut artifacts, mut origins, warnings: mut of_cache } =
-        precompile(&module, &wanted, &options.precompile, progress)?;
-    let precompile_time = begun.elapsed();
+        record.clocked(Step::Precompile, || precompile(&module, &wanted, &options.precompile, progress))?;
+    record.of_machine.append(&mut of_cache);
+    record.origins.clone_from(&origins);
+    // The host's is the last one if nobody asked for it.
+    record.compiled = Some(artifacts.iter().take(options.targets.len()).map(record::Compiled::of).collect());
 
-    let (discovered, discover_time) = timed(progress, "discover", what, || {
+    let mut discovered = record.timed(progress, Step::Discover, what, || {
         let here = artifacts
             .iter()
             .find(|artifact| artifact.target == host)
             .expect("precompile gives an artifact for each target, and the host is one");
         discover(here, &upload)
-    });
-    let mut discovered = discovered?;
-    warnings.append(&mut discovered.warnings);
-    options.warnings.judge(warnings)?;
-    // Not judged: the cache is no part of the package.
-    warnings.append(&mut of_cache);
+    })?;
+    record.warnings.append(&mut discovered.warnings);
+    record.discovered = Some(discovered.tools.clone());
+    options.warnings.judge(&mut record.warnings)?;
 
-    // The host's is the last one if nobody asked for it.
     artifacts.truncate(options.targets.len());
     origins.truncate(options.targets.len());
-    let (bundle, pack_time) = timed(progress, "pack", what, || {
-        pack(&upload, &module, &artifacts, &discovered.tools, engine::compatibility())
-    });
-    let mut bundle = bundle?;
-    let (signed_by, sign_time) = match &options.signing {
-        Some(signing) => {
-            let (signed, time) = timed(progress, "sign", what, || sign::sign_packed(&mut bundle, signing));
-            (Some(signed?), time)
-        }
-        None => (None, Duration::ZERO),
-    };
-    let timings = Timings {
-        read,
-        check,
-        rewrite: rewrite_time,
-        precompile: precompile_time,
-        discover: discover_time,
-        pack: pack_time,
-        sign: sign_time,
-    };
-    let tools = discovered.tools;
+    let mut bundle = record.timed(progress, Step::Pack, what, || {
+        pack(&upload, &module, &artifacts, &discovered.tools, engine::compatibility(), sbom.as_ref())
+    })?;
+    record.packed = Some(record::Packed::of(&bundle));
+    let mut signed_by = None;
+    if let Some(signing) = &options.signing {
+        let key_id = record.timed(progress, Step::Sign, what, || sign::sign_packed(&mut bundle, signing))?;
+        record.signed.push(key_id);
+        signed_by = Some(key_id);
+    }
+    let (tools, timings) = (discovered.tools, record.timings);
     Ok(Built { bundle, signed_by, upload, rewrite: report, artifacts, origins, tools, timings })
 }
 
@@ -240,19 +227,6 @@ impl Warnings {
         }
         Err(Error::Warnings(Refused(denied)))
     }
-}
-
-fn timed<T>(
-    progress: &dyn Progress,
-    step: &'static str,
-    what: &str,
-    work: impl FnOnce() -> T,
-) -> (T, Duration) {
-    progress.began(step, what);
-    let begun = Instant::now();
-    let done = work();
-    progress.ended(step, what);
-    (done, begun.elapsed())
 }
 
 #[cfg(test)]

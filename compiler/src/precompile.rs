@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use subako_loader::engine;
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Severity};
 use subako_manifest::digest::Digest;
@@ -80,6 +80,9 @@ pub struct Origin {
     pub functions_reused: u64,
     /// Those that were compiled for that cache; 0 without one.
     pub functions_compiled: u64,
+    /// How long it took to get it.
+    #[serde(rename = "ms", serialize_with = "milliseconds")]
+    pub time: Duration,
 }
 
 /// Artifacts, and how they came to be.
@@ -366,14 +369,14 @@ struct Made {
 
 /// Looks for an artifact that was made before: here, then where others share theirs.
 fn find(order: &Order<'_>, settings: &Settings, progress: &dyn Progress) -> (Option<Made>, Vec<Diagnostic>) {
-    let (target, mut warnings) = (order.target, Vec::new());
+    let (target, begun, mut warnings) = (order.target, Instant::now(), Vec::new());
     let Some(keys) = &order.keys else { return (None, warnings) };
     let name = target.to_string();
     progress.began("precompile", &name);
     let here = settings.cache.as_ref().and_then(|cache| find_here(cache, target, keys, &mut warnings));
     let made = |artifact, source| Made {
         artifact,
-        origin: origin(target, source, &Functions::default()),
+        origin: origin(target, source, &Functions::default(), begun),
         warnings: Vec::new(),
     };
     let found = match (here, &settings.farm) {
@@ -423,6 +426,7 @@ fn keep(settings: &Settings, order: &Order<'_>, artifact: &Artifact, warnings: &
 
 fn make(module: &[u8], order: &Order<'_>, settings: &Settings, threads: usize) -> Result<Made, Error> {
     let target = order.target;
+    let begun = Instant::now();
     let mut warnings = Vec::new();
     let mut folder = None;
     if let (Some(cache), Some(keys)) = (&settings.cache, &order.keys) {
@@ -449,7 +453,7 @@ fn make(module: &[u8], order: &Order<'_>, settings: &Settings, threads: usize) -
     if let (Some(farm), Some(keys)) = (&settings.farm, &order.keys) {
         farm.keep(target, keys, &artifact.bytes);
     }
-    Ok(Made { artifact, origin: origin(target, Source::Compiler, &answer.functions), warnings })
+    Ok(Made { artifact, origin: origin(target, Source::Compiler, &answer.functions, begun), warnings })
 }
 
 /// Bytes that are an artifact of `target`, or not.
@@ -460,13 +464,18 @@ fn judged(bytes: Vec<u8>, target: &Target) -> Result<Artifact, Error> {
     Ok(Artifact { target: target.clone(), bytes, cpu_features, sections })
 }
 
-fn origin(target: &Target, source: Source, functions: &Functions) -> Origin {
+fn origin(target: &Target, source: Source, functions: &Functions, begun: Instant) -> Origin {
     Origin {
         target: target.clone(),
         source,
         functions_reused: functions.reused,
         functions_compiled: functions.compiled,
+        time: begun.elapsed(),
     }
+}
+
+fn milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
 fn damaged_entry(path: &Path, instead: &str) -> Diagnostic {

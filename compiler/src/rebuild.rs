@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use subako_loader::engine;
-use subako_manifest::bundle::{self, MANIFEST, MODULE, OpenBundle, PACKAGE_DIR, TOOLS};
+use subako_manifest::bundle::{self, MANIFEST, MODULE, OpenBundle, PACKAGE_DIR, SBOM, TOOLS};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place, Refused};
 use subako_manifest::digest::Digest;
 use subako_manifest::index::{Engine, Entry, Role};
@@ -22,12 +22,15 @@ use subako_manifest::package::{self, Manifest};
 use subako_manifest::target::Target;
 use subako_manifest::text::shown;
 use subako_manifest::tool::ToolSet;
+use subako_manifest::trust::Moment;
 
 use crate::check::check;
 use crate::pack::{self, Bundle, Sources};
 use crate::precompile::{self, Precompiled, precompile};
 use crate::progress::Progress;
+use crate::record::{self, Record, Step};
 use crate::rewrite::{self, Passes, Strip, rewrite};
+use crate::sbom::{Lineage, NotOurs};
 use crate::sign::{self, Signing};
 
 /// A bundle with new artifacts.
@@ -76,6 +79,9 @@ pub enum Error {
         /// The entry.
         path: &'static str,
     },
+    /// Its SBOM does not tell where the module comes from.
+    #[error(transparent)]
+    Sbom(#[from] NotOurs),
     /// A fault of this program.
     #[error(transparent)]
     Rewrite(#[from] rewrite::Error),
@@ -100,6 +106,7 @@ impl Explain for Error {
                     .at(Place::file(bundle::INDEX))
                     .hint("`subakoc build` did not write it so: build the package again"),
             ],
+            Self::Sbom(error) => vec![error.diagnostic()],
             Self::Rewrite(error) => error.diagnostics(),
             Self::Precompile(error) => error.diagnostics(),
             Self::Pack(error) => error.diagnostics(),
@@ -115,8 +122,10 @@ pub fn targets<B: AsRef<[u8]>>(bundle: &OpenBundle<B>) -> Vec<Target> {
 }
 
 /// Makes new artifacts for `targets`, in this order; no target comes twice. The old ones are not
-/// read, whatever engine made them. `warnings` says what is lost, and what is wrong with the
-/// compile cache.
+/// read, whatever engine made them. `record` gets what each step did, also when a later one fails,
+/// and its warnings say what is lost.
+///
+/// A bundle that has an SBOM gets a new one, made at `built`, where somebody wants that told.
 ///
 /// Nobody vouches for the bundle here: its contents are compared with its index, and its module is
 /// checked as an upload's is, but whose it is, the caller has to know.
@@ -129,10 +138,12 @@ pub fn rebuild<B: AsRef<[u8]>>(
     targets: &[Target],
     settings: &precompile::Settings,
     signing: Option<&Signing>,
+    built: Option<Moment>,
     progress: &dyn Progress,
-    warnings: &mut Vec<Diagnostic>,
+    record: &mut Record,
 ) -> Result<Rebuilt, Error> {
     let index = bundle.index();
+    record.step = Some(Step::Read);
     let entry = |path: &str| -> Result<Cow<'_, [u8]>, Error> {
         let absent = || bundle::Error::EntryAbsent { path: path.to_owned() };
         Ok(bundle.contents(bundle.entry(path).ok_or_else(absent)?)?)
@@ -140,13 +151,21 @@ pub fn rebuild<B: AsRef<[u8]>>(
     let manifest_bytes = entry(MANIFEST)?;
     let tools_bytes = entry(TOOLS)?;
     let assets = assets(bundle)?;
+    let sbom = match bundle.entry(SBOM) {
+        Some(_) => Some(pack::Sbom { lineage: Lineage::from_sbom(&entry(SBOM)?)?, built }),
+        None => None,
+    };
 
     let (manifest, mut told) = package::parse(&manifest_bytes, MANIFEST)?;
-    warnings.append(&mut told);
+    record.warnings.append(&mut told);
+    record.package = Some(record::Package { manifest: manifest.clone(), upload: index.upload });
     let tools = ToolSet::from_json(&tools_bytes)?;
     // As `--no-rewrite` does: the module has been rewritten.
     let as_it_is = Passes { exports: false, unreachable: false, strip: Strip::None };
-    let (module, _) = rewrite(check(entry(MODULE)?.into_owned(), MODULE)?, &as_it_is)?;
+    let module = entry(MODULE)?.into_owned();
+    let module = record.clocked(Step::Check, || check(module, MODULE))?;
+    record.module = Some(record::Module::of(module.bytes(), module.imports()));
+    let (module, _) = rewrite(module, &as_it_is)?;
 
     let names: Vec<&str> = tools.tools().iter().map(|tool| tool.name.as_str()).collect();
     for (same, what, path) in [
@@ -159,10 +178,15 @@ pub fn rebuild<B: AsRef<[u8]>>(
         }
     }
 
-    let mut precompiled = precompile(&module, targets, settings, progress)?;
-    warnings.append(&mut precompiled.warnings);
+    let mut precompiled =
+        record.clocked(Step::Precompile, || precompile(&module, targets, settings, progress))?;
+    record.of_machine.append(&mut precompiled.warnings);
+    record.origins.clone_from(&precompiled.origins);
+    record.compiled = Some(precompiled.artifacts.iter().map(record::Compiled::of).collect());
+    record.discovered = Some(tools.clone());
     let sources = Sources {
         package: &manifest.name,
+        description: &manifest.description,
         manifest: &manifest_bytes,
         assets: &assets,
         upload: index.upload,
@@ -172,9 +196,16 @@ pub fn rebuild<B: AsRef<[u8]>>(
         tools: &tools_bytes,
         tool_names: names,
         compatibility: engine::compatibility(),
+        sbom: sbom.as_ref(),
     };
-    let mut rebuilt = sources.pack()?;
-    let signed_by = signing.map(|signing| sign::sign_packed(&mut rebuilt, signing)).transpose()?;
+    let mut rebuilt = record.clocked(Step::Pack, || sources.pack())?;
+    record.packed = Some(record::Packed::of(&rebuilt));
+    let mut signed_by = None;
+    if let Some(signing) = signing {
+        let key_id = record.clocked(Step::Sign, || sign::sign_packed(&mut rebuilt, signing))?;
+        record.signed.push(key_id);
+        signed_by = Some(key_id);
+    }
 
     let signatures: Vec<String> = bundle.signatures().map(str::to_owned).collect();
     if let Some(first) = signatures.first() {
@@ -188,7 +219,7 @@ pub fn rebuild<B: AsRef<[u8]>>(
         let told = Diagnostic::warning(Code::RebuildUnsigned, first, message)
             .rule("a signature is of a bundle's index, which names each artifact by its digest (docs/bundle.md, \"Digests\")")
             .maybe_hint(hint.map(str::to_owned));
-        warnings.push(told);
+        record.warnings.push(told);
     }
     let replaced = Replaced { digest: bundle.digest(), engine: index.engine.clone(), signatures };
     Ok(Rebuilt { bundle: rebuilt, precompiled, manifest, tools, replaced, signed_by })

@@ -9,6 +9,7 @@ pub(crate) mod paint;
 pub(crate) mod publish;
 pub(crate) mod pull;
 pub(crate) mod rebuild;
+pub(crate) mod run;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]
@@ -22,9 +23,10 @@ use std::path::Path;
 
 use serde::Serialize;
 use subako_compiler::precompile::{Origin, Sections, Source};
+use subako_compiler::rebuild::Replaced;
 use subako_manifest::diagnostic::Diagnostic;
 use subako_manifest::digest::Digest;
-use subako_manifest::index::{Entry, Index};
+use subako_manifest::index::{Engine, Entry, Index};
 use subako_manifest::package::Manifest;
 use subako_manifest::target::Target;
 use subako_manifest::text::{grouped, shown};
@@ -102,6 +104,21 @@ impl Bundle {
         sheet.field("upload", [upload.to_string()]);
         sheet.field("digest", [self.digest.to_string()]);
         sheet.field("bundle", [format!("{}, {} bytes", shown(&self.path), grouped(self.size))]);
+    }
+}
+
+/// A bundle that was rebuilt.
+#[derive(Debug, Serialize)]
+struct Old {
+    digest: Digest,
+    engine: Engine,
+    signatures: Vec<String>,
+}
+
+impl Old {
+    fn of(replaced: &Replaced) -> Self {
+        let Replaced { digest, engine, signatures } = replaced.clone();
+        Self { digest, engine, signatures }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The command line as it is typed. What it means is decided in `commands`.
 
+mod plain;
+
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -30,25 +32,17 @@ Exit status:
   4  the call crashed
   5  the machine failed (disk, memory)";
 
-/// The command line of `call` alone.
-#[derive(Debug, Parser)]
-struct CallAlone {
-    #[command(flatten)]
-    call: Call,
-}
-
 impl Args {
-    /// Parses the command line. That of `call`, which is made to start fast, is first parsed by
-    /// itself, without setting up the other commands; whatever is wrong with it is told by the
-    /// whole.
-    pub(crate) fn parse_fast() -> Result<Self, clap::Error> {
-        let mut words = env::args_os().skip(1).peekable();
-        if words.peek().is_some_and(|word| word == "call")
-            && let Ok(CallAlone { call }) = CallAlone::try_parse_from(words)
-        {
-            return Ok(Self { command: Command::Call(Box::new(call)) });
+    /// Parses the command line.
+    ///
+    /// # Errors
+    ///
+    /// Help, or a fault of usage.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        match plain::call(env::args_os().skip(1)) {
+            Some(call) => Ok(Self { command: Command::Call(Box::new(call)) }),
+            None => Self::try_parse(),
         }
-        Self::try_parse()
     }
 }
 
@@ -70,7 +64,7 @@ pub(crate) enum Format {
 }
 
 /// Which bundle, and who vouches for it.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub(crate) struct Source {
     /// The bundle's file; or `sha256:…` or `name:PACKAGE` for one that is installed
     #[arg(value_name = "BUNDLE")]
@@ -88,7 +82,7 @@ pub(crate) struct Source {
 }
 
 /// How a command that loads a bundle talks.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub(crate) struct Shared {
     /// How results are printed: for people, or as one JSON object on stdout
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
@@ -99,7 +93,7 @@ pub(crate) struct Shared {
 }
 
 /// What a call is given and how far it may go.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub(crate) struct Bounds {
     /// The time of the whole call, the module's start included
     #[arg(long, value_name = "TIME", default_value_t = Time(limits::CALL_TIME))]
@@ -174,7 +168,7 @@ Exit status:
 ///
 /// The module is started, asked once, and has to exit; every call gets a fresh instance. In text,
 /// the answer is what the model reads; as JSON, it is the tool's own result, or why there is none.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, PartialEq, Eq, clap::Args)]
 #[command(after_help = CALL_HELP)]
 pub(crate) struct Call {
     #[command(flatten)]
@@ -183,7 +177,7 @@ pub(crate) struct Call {
     #[arg(value_name = "TOOL")]
     pub(crate) tool: String,
     /// The arguments: a JSON object, `@FILE` to read one, or `-` for stdin
-    #[arg(value_name = "ARGUMENTS", default_value = "{}")]
+    #[arg(value_name = "ARGUMENTS", default_value = NO_ARGUMENTS)]
     pub(crate) arguments: String,
     /// As JSON, also what the model would read
     #[arg(long)]
@@ -196,6 +190,9 @@ pub(crate) struct Call {
     #[command(flatten)]
     pub(crate) shared: Shared,
 }
+
+/// The arguments of a tool that needs none.
+const NO_ARGUMENTS: &str = "{}";
 
 const CALL_HELP: &str = "\
 Examples:

@@ -392,7 +392,7 @@ impl Installed {
                 Role::Artifact if entry.target.as_ref() == Some(&self.record.target) => {
                     self.dir.join(ARTIFACT)
                 }
-                Role::Artifact | Role::Manifest | Role::Module => continue,
+                Role::Artifact | Role::Manifest | Role::Module | Role::Sbom => continue,
             };
             if Digest::of(&read_file(&path)?) != entry.digest {
                 return Err(damaged(&path, "its digest is another than the index says"));

@@ -1,18 +1,22 @@
 //! A call from start to end: a module is started, asked, and exits (ABI 1, "A call, from start to
 //! end").
 
-use std::sync::atomic::AtomicUsize;
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
 use subako_manifest::limits;
 use subako_manifest::tool::object::{Object, text};
+use wasmtime::Engine;
 use wasmtime_wasi::{I32Exit, WasiCtxBuilder};
 
 use crate::answer::CallToolResult;
+use crate::engine;
 use crate::host::deadline::{Deadline, Waited};
 use crate::host::exchange::{Client, Exchange, Line};
 use crate::host::memory::MemoryLimit;
@@ -26,6 +30,7 @@ use crate::instantiate::{self, instantiate};
 use crate::map::MappedModule;
 use crate::message::{Message, fresh_id};
 use crate::outcome::{Cause, Crash, Outcome};
+use crate::scratch::Scratch;
 use crate::timings;
 
 pub use crate::host::preopens::Preopens;
@@ -50,6 +55,40 @@ pub struct CallSetup {
     pub show_stderr: bool,
     /// Ends the call when it is no longer 0: the number of a signal, for the caller.
     pub interrupt: Arc<AtomicUsize>,
+    /// The directories that are made for the call.
+    pub scratch: Scratch,
+    /// What becomes of the call when the module does not come back.
+    pub when_stuck: WhenStuck,
+}
+
+/// What becomes of a call whose module hangs in a host call that nothing interrupts, such as the
+/// read of a FIFO that somebody has put into the volume. Its thread cannot be had back.
+#[derive(Clone, Default)]
+pub enum WhenStuck {
+    /// The module has a thread of its own, which is left behind: for a program that goes on.
+    #[default]
+    LeaveBehind,
+    /// The module runs on the calling thread, which saves its start and its end; another thread
+    /// keeps watch, and calls this. It has to end the program.
+    End(Arc<dyn Fn(Stuck) + Send + Sync>),
+}
+
+/// How a call ends whose module does not come back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stuck {
+    /// It has no time left.
+    Crashed(Crash),
+    /// The caller asked for its end.
+    Interrupted,
+}
+
+impl fmt::Debug for WhenStuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LeaveBehind => "LeaveBehind",
+            Self::End(_) => "End",
+        })
+    }
 }
 
 impl CallSetup {
@@ -65,6 +104,8 @@ impl CallSetup {
             network: None,
             show_stderr: false,
             interrupt: Arc::default(),
+            scratch: Scratch::default(),
+            when_stuck: WhenStuck::default(),
         }
     }
 }
@@ -101,7 +142,7 @@ pub enum Error {
     NoRandomness,
     /// No thread could be started, or it died.
     #[error("the call's thread cannot run")]
-    Thread(#[source] std::io::Error),
+    Thread(#[source] io::Error),
 }
 
 impl Explain for Error {
@@ -190,8 +231,7 @@ pub fn run(
     // Files are read and written on the module's own thread: no pool of threads is started. A
     // preopen takes this as it is when the preopen is added.
     wasi.allow_blocking_current_thread(true);
-    // Kept by this thread, which always comes back: a module's may hang.
-    let _opened = setup.preopens.open(&mut wasi)?;
+    setup.preopens.open(&mut wasi, &setup.scratch)?;
     wasi.arg(&setup.package)
         .stdin(Stdin(Arc::clone(&exchange)))
         .stdout(Stdout(Arc::clone(&exchange)))
@@ -206,50 +246,121 @@ pub fn run(
     };
 
     timings::mark("host");
-    let module_thread = thread::Builder::new()
-        .name("module".to_owned())
-        // The module's own stack, and room for the host's frames above it.
-        .stack_size(crate::engine::WASM_STACK_BYTES + 2 * limits::MIB as usize)
-        .spawn({
-            let (module, deadline) = (module.clone(), Arc::clone(&deadline));
-            move || {
-                let _over = Over(deadline);
-                timings::mark("thread");
-                let ended = start_to_exit(&module, host, &exchange);
-                timings::mark("run");
-                ended
+    let module = module.clone();
+    let guest = Guest { module, host, exchange, deadline: Arc::clone(&deadline) };
+    let watch =
+        Watch { engine: guest.module.engine().clone(), deadline, interrupt: Arc::clone(&setup.interrupt) };
+    let ended = match &setup.when_stuck {
+        WhenStuck::LeaveBehind => {
+            let guest = spawn("module", GUEST_STACK_BYTES, move || guest.run())?;
+            match watch.keep() {
+                // Nothing of the call is left when it is told how it ended.
+                Watched::Over => {
+                    guest.join().map_err(|_panic| Error::Thread(io::Error::other("it panicked")))?
+                }
+                Watched::Stuck => Err(Broken::Crash(watch.deadline.cause())),
             }
-        })
-        .map_err(Error::Thread)?;
-
-    let waited = deadline.wait(&setup.interrupt);
-    if waited != Waited::Over {
-        module.engine().increment_epoch();
-        // A module's thread that hangs in a host call that nothing interrupts, such as the read of
-        // a FIFO that somebody has put into the volume, is left behind.
-        let came_back = deadline.wait_over(GRACE);
-        match waited {
-            Waited::Interrupted => return Err(Error::Interrupted),
-            _ if came_back => {}
-            _ => return Ok((Some(deadline.cause()), locked(&stderr).text())),
         }
+        WhenStuck::End(end) => {
+            let (end, stderr, interrupt) =
+                (Arc::clone(end), Arc::clone(&stderr), Arc::clone(&setup.interrupt));
+            spawn("watch", WATCH_STACK_BYTES, move || {
+                if let Watched::Stuck = watch.keep() {
+                    end(match is_set(&interrupt) {
+                        true => Stuck::Interrupted,
+                        false => {
+                            let stderr_tail = locked(&stderr).text();
+                            Stuck::Crashed(Crash { cause: watch.deadline.cause(), stderr_tail })
+                        }
+                    });
+                }
+            })?;
+            guest.run()
+        }
+    };
+    if is_set(&setup.interrupt) {
+        return Err(Error::Interrupted);
     }
-    // Nothing of the call is left when it is told how it ended.
-    let cause = match module_thread.join() {
-        Ok(Ok(())) => None,
-        Ok(Err(Broken::Crash(cause))) => Some(cause),
-        Ok(Err(Broken::Refused(error))) => return Err(error.into()),
-        Err(_panic) => return Err(Error::Thread(std::io::Error::other("it panicked"))),
+    let cause = match ended {
+        Ok(()) => None,
+        Err(Broken::Crash(cause)) => Some(cause),
+        Err(Broken::Refused(error)) => return Err(error.into()),
     };
     let stderr_tail = locked(&stderr).text();
     Ok((cause, stderr_tail))
+}
+
+/// Bytes of the stack of a module's thread: the module's own, and room for the host's frames above
+/// it.
+const GUEST_STACK_BYTES: usize = engine::WASM_STACK_BYTES + 2 * limits::MIB as usize;
+
+/// Bytes of the stack of the thread that keeps watch.
+const WATCH_STACK_BYTES: usize = 256 * 1024;
+
+fn spawn<T: Send + 'static>(
+    name: &str,
+    stack_bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, Error> {
+    let thread = thread::Builder::new().name(name.to_owned()).stack_size(stack_bytes);
+    thread.spawn(work).map_err(Error::Thread)
+}
+
+fn is_set(interrupt: &AtomicUsize) -> bool {
+    interrupt.load(Ordering::Relaxed) != 0
+}
+
+/// The module with its host, ready to run.
+struct Guest {
+    module: MappedModule,
+    host: CallHost,
+    exchange: Arc<Mutex<Exchange>>,
+    deadline: Arc<Deadline>,
+}
+
+impl Guest {
+    fn run(self) -> Result<(), Broken> {
+        let _over = Over(self.deadline);
+        timings::mark("thread");
+        let ended = start_to_exit(&self.module, self.host, &self.exchange);
+        timings::mark("run");
+        ended
+    }
+}
+
+/// Who sees that a call ends in time.
+struct Watch {
+    engine: Engine,
+    deadline: Arc<Deadline>,
+    interrupt: Arc<AtomicUsize>,
+}
+
+/// How a watch ended.
+enum Watched {
+    /// The module has come back.
+    Over,
+    /// It has not, and will not be waited for.
+    Stuck,
+}
+
+impl Watch {
+    fn keep(&self) -> Watched {
+        if self.deadline.wait(&self.interrupt) == Waited::Over {
+            return Watched::Over;
+        }
+        self.engine.increment_epoch();
+        match self.deadline.wait_over(GRACE) {
+            true => Watched::Over,
+            false => Watched::Stuck,
+        }
+    }
 }
 
 /// How long a module's thread has to come back after its deadline: it stops at its next loop or
 /// call, or when its host call ends.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Ends the wait for the module's thread, also when that thread panics.
+/// Ends the watch, also when the module's thread panics.
 struct Over(Arc<Deadline>);
 
 impl Drop for Over {

@@ -14,9 +14,8 @@ mod trust;
 use std::ffi::c_int;
 use std::fs;
 use std::io::{self, Write as _};
-use std::panic::{self, AssertUnwindSafe};
+use std::panic::{self, PanicHookInfo};
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -25,13 +24,14 @@ use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
-use subako_loader::call::{CallSetup, Error as CallError, Preopens};
+use subako_loader::call::{CallSetup, Error as CallError, Preopens, Stuck, WhenStuck};
 use subako_loader::http::Policy;
+use subako_loader::scratch::{Scratch, fresh};
 use subako_manifest::diagnostic::{Blame, Code, Diagnostic, Explain, blame};
 use subako_manifest::text::shown;
-use tempfile::TempDir;
 
 use crate::args::{Args, Bounds, Command, Format};
+use crate::end;
 use program::{Program, in_file};
 
 /// The exit statuses that are not a matter of blame (design, "Command lines").
@@ -40,22 +40,28 @@ const ANSWERED_IS_ERROR: u8 = 1;
 const CRASHED: u8 = 4;
 
 /// Runs a command to its end and gives the program's exit status.
-///
-/// `started` is when the program was, in nanoseconds of the monotonic clock.
-pub(crate) fn run(args: &Args, started: i128) -> ExitCode {
-    let ended = panic::catch_unwind(AssertUnwindSafe(|| match &args.command {
+pub(crate) fn run(args: &Args) -> u8 {
+    panic::set_hook(Box::new(tell_panic));
+    let (ended, format) = match &args.command {
         Command::Tools(tools) => (tools::run(tools), tools.format),
-        Command::Call(call) => (call::timed(call, started), call.shared.format),
+        Command::Call(call) => (call::timed(call), call.shared.format),
         Command::Exec(exec) => (exec::run(exec), Format::Text),
         Command::Install(install) => (install::run(install), install.shared.format),
         Command::Cache(cache) => (cache::run(cache), cache.format),
-    }));
-    let Ok((ended, format)) = ended else {
-        // The panic's own message is on stderr already.
-        ask_for_report();
-        return ExitCode::from(Blame::Internal.exit_code());
     };
-    let status = match ended {
+    status_of(ended, format)
+}
+
+/// Ends the program: the deployed one cannot unwind.
+fn tell_panic(panic: &PanicHookInfo<'_>) {
+    say(&panic.to_string());
+    ask_for_report();
+    end(Blame::Internal.exit_code())
+}
+
+/// The program's exit status; tells why there is no result, where there is none.
+fn status_of(ended: Result<u8, Stop>, format: Format) -> u8 {
+    match ended {
         Ok(status) => status,
         Err(Stop::Refused(diagnostics)) => refuse(&diagnostics, format),
         Err(Stop::Stdout(error)) => unprinted(&error),
@@ -64,8 +70,7 @@ pub(crate) fn run(args: &Args, started: i128) -> ExitCode {
             let _ = emulate_default_handler(signal);
             u8::try_from(128 + signal).unwrap_or(u8::MAX)
         }
-    };
-    ExitCode::from(status)
+    }
 }
 
 /// Why a command has no result.
@@ -196,15 +201,6 @@ fn interrupt() -> Result<Arc<AtomicUsize>, Stop> {
     Ok(came)
 }
 
-/// A fresh directory that only this user can enter: what a module writes is its caller's.
-fn made_for_us(prefix: &str) -> tempfile::Builder<'_, '_> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(prefix);
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-    builder
-}
-
 /// The network policy in a file; without one, no host is allowed.
 fn network(file: Option<&Path>) -> Result<Policy, Stop> {
     let Some(file) = file else { return Ok(Policy::default()) };
@@ -213,50 +209,31 @@ fn network(file: Option<&Path>) -> Result<Policy, Stop> {
     Policy::parse(&bytes, directory).map_err(|error| in_file(&error, file))
 }
 
-/// What a call is given, and the directory that was made for it.
-struct Prepared {
-    setup: CallSetup,
-    volume: Option<TempDir>,
-}
-
-/// What a module left in its volume can be such that it cannot be removed: directories nested
-/// deeper than this process may open, for one.
-impl Drop for Prepared {
-    fn drop(&mut self) {
-        let Some(volume) = self.volume.take() else { return };
-        let path = volume.path().to_owned();
-        if let Err(error) = volume.close() {
-            say(&format!("warning: `{}` is left behind and cannot be removed: {error}", path.display()));
-        }
-    }
-}
-
-fn prepare(program: &Program, bounds: &Bounds) -> Result<Prepared, Stop> {
+/// What a call is given. `format` is for what is told when the module is stuck.
+fn prepare(program: &Program, bounds: &Bounds, format: Format) -> Result<CallSetup, Stop> {
     for (at, (name, _)) in bounds.skills.iter().enumerate() {
         if bounds.skills[..at].iter().any(|(other, _)| other == name) {
             let message = format!("skill `{name}` is given twice");
             return Err(Stop::one(Diagnostic::error(Code::Usage, name, message)));
         }
     }
-    let (volume_tmp, volume) = match &bounds.volume_tmp {
-        Some(dir) => (Some(dir.clone()), None),
-        None if !bounds.keep_volume && !program.module.reaches_files() => (None, None),
-        None => {
-            let volume = made_for_us("subako-volume-").tempdir().map_err(|error| {
-                let place = std::env::temp_dir().display().to_string();
-                let message = format!("`{place}` has no room for a volume: {error}");
-                Stop::one(Diagnostic::error(Code::Io, place, message))
-            })?;
-            let path = volume.path().to_owned();
-            if bounds.keep_volume {
-                say(&format!("kept: /volume/tmp is {}", volume.keep().display()));
-                (Some(path), None)
-            } else {
-                (Some(path), Some(volume))
-            }
+    let scratch = program.scratch.clone();
+    let volume_tmp = match &bounds.volume_tmp {
+        Some(dir) => Some(dir.clone()),
+        None if bounds.keep_volume => {
+            let kept = fresh(VOLUME).map_err(no_room)?.keep();
+            say(&format!("kept: /volume/tmp is {}", kept.display()));
+            Some(kept)
         }
+        None if program.module.reaches_files() => Some(scratch.directory(VOLUME).map_err(no_room)?),
+        None => None,
     };
-    let setup = CallSetup {
+    let interrupt = interrupt()?;
+    let when_stuck = WhenStuck::End({
+        let (scratch, interrupt, stderr_is_shown) = (scratch.clone(), Arc::clone(&interrupt), bounds.stderr);
+        Arc::new(move |stuck| end_stuck(stuck, &scratch, &interrupt, format, stderr_is_shown))
+    });
+    Ok(CallSetup {
         package: program.package.clone(),
         time: bounds.timeout.0,
         memory_bytes: bounds.memory.bytes(),
@@ -264,12 +241,45 @@ fn prepare(program: &Program, bounds: &Bounds) -> Result<Prepared, Stop> {
         preopens: Preopens {
             volume_tmp,
             volume_data: bounds.volume_data.clone(),
-            package: program.assets.as_ref().map(|assets| assets.path().to_owned()),
+            package: program.assets.clone(),
             skills: bounds.skills.clone(),
         },
         network: Some(Arc::new(network(bounds.network.as_deref())?)),
         show_stderr: bounds.stderr,
-        interrupt: interrupt()?,
+        interrupt,
+        scratch,
+        when_stuck,
+    })
+}
+
+/// What the name of a fresh `/volume/tmp` begins with.
+const VOLUME: &str = "subako-volume-";
+
+fn no_room(error: io::Error) -> Stop {
+    let place = std::env::temp_dir().display().to_string();
+    let message = format!("`{place}` has no room for a volume: {error}");
+    Stop::one(Diagnostic::error(Code::Io, place, message))
+}
+
+/// Removes what was made for a call.
+fn clear(scratch: &Scratch) {
+    for (path, error) in scratch.clear() {
+        say(&format!("warning: `{}` is left behind and cannot be removed: {error}", path.display()));
+    }
+}
+
+/// Ends the program beside the thread that the module is stuck on.
+fn end_stuck(
+    stuck: Stuck,
+    scratch: &Scratch,
+    interrupt: &AtomicUsize,
+    format: Format,
+    stderr_is_shown: bool,
+) {
+    let ended = match stuck {
+        Stuck::Crashed(crash) => call::tell_crash(format, &crash, stderr_is_shown),
+        Stuck::Interrupted => Err(Stop::of_call(&CallError::Interrupted, interrupt)),
     };
-    Ok(Prepared { setup, volume })
+    clear(scratch);
+    end(status_of(ended, format))
 }

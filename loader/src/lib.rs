@@ -20,6 +20,7 @@ pub mod package_files;
 pub mod pick;
 pub mod relay;
 pub mod render;
+pub mod scratch;
 pub mod timings;
 pub mod verify;
 pub mod volume;

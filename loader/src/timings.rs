@@ -17,15 +17,14 @@ pub struct Mark {
 static MARKS: Mutex<Option<Vec<Mark>>> = Mutex::new(None);
 
 /// Nanoseconds of the system's monotonic clock.
-#[must_use]
-pub fn now() -> i128 {
+fn now() -> i128 {
     let time = clock_gettime(ClockId::Monotonic);
     i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
 }
 
-/// Keeps the marks from now on; the first is the one that is given.
-pub fn keep(first: Mark) {
-    *marks() = Some(vec![first]);
+/// Keeps the marks from now on; `first` is one already.
+pub fn keep(first: &'static str) {
+    *marks() = Some(vec![Mark { step: first, at: now() }]);
 }
 
 /// Notes that a step has just ended.
@@ -53,7 +52,7 @@ mod tests {
     fn marks_are_kept_when_asked_for() {
         mark("unasked");
         assert_eq!(take(), []);
-        keep(Mark { step: "start", at: now() });
+        keep("start");
         mark("first");
         let marks = take();
         // Other tests of this process may have marked steps of theirs.

@@ -49,6 +49,8 @@ pub const MODULE: &str = "module.wasm";
 pub const NATIVE_DIR: &str = "native/";
 /// Where assets are, each at its path in the package.
 pub const PACKAGE_DIR: &str = "package/";
+/// What is in the bundle and where it comes from, as CycloneDX JSON; not in every bundle.
+pub const SBOM: &str = "sbom.cdx.json";
 /// Where signatures are: `signatures/<key id>.json`.
 pub const SIGNATURES_DIR: &str = "signatures/";
 
@@ -63,6 +65,8 @@ pub const MAX_INDEX_BYTES: u64 = 16 * MIB;
 pub const MAX_SIGNATURE_BYTES: u64 = MIB;
 /// Bytes of `tools.json`: the tools, and room for what is around them.
 pub const MAX_TOOLS_FILE_BYTES: u64 = MAX_TOOLS_BYTES + MIB;
+/// Bytes of the SBOM: it names each entry of the index four times.
+pub const MAX_SBOM_BYTES: u64 = 4 * MAX_INDEX_BYTES;
 /// Up to this size, a module's or asset's ratio is not looked at.
 pub const UNMEASURED_BYTES: u64 = 64 * MIB;
 /// How many times larger than its compressed bytes a module or an asset may be: a little more than
@@ -336,6 +340,7 @@ fn bounded(path: &str, entry: &ArchiveEntry<'_>, role: Role) -> Result<(), Error
     let allowed = match role {
         Role::Manifest => MAX_MANIFEST_BYTES,
         Role::Tools => MAX_TOOLS_FILE_BYTES,
+        Role::Sbom => MAX_SBOM_BYTES,
         Role::Module | Role::Asset => entry.compressed_size.saturating_mul(MAX_RATIO).max(UNMEASURED_BYTES),
         // Stored: its bytes are there.
         Role::Artifact => return Ok(()),

@@ -26,13 +26,16 @@ impl Digest {
     /// The 64 hexadecimal digits alone, for file names.
     #[must_use]
     pub fn hex(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let halves = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        halves.map(|half| char::from(DIGITS[usize::from(half)])).collect()
     }
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sha256:{}", self.hex())
+        f.write_str("sha256:")?;
+        f.write_str(&self.hex())
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bundle::{MANIFEST, MODULE, NATIVE_DIR, PACKAGE_DIR, TOOLS};
+use crate::bundle::{MANIFEST, MODULE, NATIVE_DIR, PACKAGE_DIR, SBOM, TOOLS};
 use crate::diagnostic::{Code, Diagnostic, Explain, Place};
 use crate::digest::Digest;
 use crate::limits::{MAX_ENTRY_NAME_BYTES, MAX_PACKAGE_NAME_CHARS};
@@ -100,6 +100,8 @@ pub enum Role {
     Artifact,
     /// `package/…`.
     Asset,
+    /// `sbom.cdx.json`, where it was asked for.
+    Sbom,
 }
 
 /// What is wrong with an index.
@@ -210,6 +212,7 @@ impl Role {
             Self::Module => "the module",
             Self::Artifact => "the artifact of its target",
             Self::Asset => "an asset",
+            Self::Sbom => "the SBOM",
         }
     }
 }
@@ -291,6 +294,7 @@ impl Entry {
             Role::Module => self.path == MODULE,
             Role::Artifact => self.target.as_ref().is_some_and(|target| target.entry_path() == self.path),
             Role::Asset => self.path.starts_with(PACKAGE_DIR),
+            Role::Sbom => self.path == SBOM,
         };
         if !in_place {
             return Err(IndexError::RolePath { path: self.path.clone(), role: self.role });

@@ -18,6 +18,7 @@ use subako_manifest::digest::Digest;
 use super::manifest::{Descriptor, List, MAX_MANIFEST_BYTES, Manifest, REF_NAME};
 use super::reference::Version;
 use super::{Error, Store};
+use crate::unfinished::PartFile;
 
 const VERSION_FILE: &str = "oci-layout";
 const INDEX_FILE: &str = "index.json";
@@ -227,10 +228,10 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         use std::os::unix::fs::PermissionsExt as _;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    let mut beside = builder.tempfile_in(folder).map_err(failed)?;
+    let mut beside = PartFile::new(&builder, folder).map_err(failed)?;
     beside.write_all(bytes).map_err(failed)?;
     beside.as_file().sync_all().map_err(failed)?;
-    beside.persist(path).map_err(|error| failed(error.error))?;
+    beside.finish(path).map_err(failed)?;
     if let Ok(folder) = File::open(folder) {
         let _ = folder.sync_all();
     }

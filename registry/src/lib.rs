@@ -22,6 +22,7 @@ mod push;
 pub mod reference;
 pub mod registry;
 mod store;
+pub mod unfinished;
 
 pub use error::Error;
 pub use pull::{Pulled, Wanted, pull};

@@ -235,17 +235,33 @@ fn the_json_of_the_page_for_authors_is_right() {
     assert_eq!(listed, 1);
 }
 
-#[test]
-fn the_engine_is_the_one_in_the_lock_file() {
+/// The versions that the lock file has of a crate.
+fn locked(name: &str) -> Vec<String> {
     let lock = fs::read_to_string(workspace().join("Cargo.lock")).expect("Cargo.lock is there");
-    let versions: Vec<&str> = lock
-        .split("[[package]]")
-        .filter(|package| package.lines().any(|line| line == "name = \"wasmtime\""))
+    let name = format!("name = \"{name}\"");
+    lock.split("[[package]]")
+        .filter(|package| package.lines().any(|line| line == name))
         .filter_map(|package| {
             package.lines().find_map(|line| line.strip_prefix("version = \"")?.strip_suffix('"'))
         })
-        .collect();
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn the_engine_is_the_one_in_the_lock_file() {
+    let versions = locked("wasmtime");
     assert_eq!(versions, [ENGINE_VERSION], "set ENGINE_VERSION in manifest/src/index.rs to the lock file's");
+}
+
+#[test]
+fn the_compiler_that_an_sbom_names_is_the_one_in_the_lock_file() {
+    let source = fs::read_to_string(workspace().join("compiler/src/sbom.rs")).expect("the source is there");
+    let version = locked("cranelift-codegen").join(", ");
+    assert!(
+        source.contains(&format!("const COMPILER_VERSION: &str = \"{version}\";")),
+        "set COMPILER_VERSION in compiler/src/sbom.rs to the lock file's, {version}"
+    );
 }
 
 /// A bundle says nothing of the machine that made it.

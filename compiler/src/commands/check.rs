@@ -1,6 +1,7 @@
 //! `subakoc check`.
 
 use subako_compiler::pipeline;
+use subako_compiler::record::Record;
 use subako_manifest::diagnostic::{Diagnostic, Explain as _, Severity};
 use subako_manifest::text::{grouped, shown};
 
@@ -13,9 +14,9 @@ pub(super) fn run(args: &Check, console: &Console) -> Result<u8, Stop> {
     let progress = console.progress();
     let mut packages = Vec::new();
     for package in &args.packages {
-        let mut diagnostics = Vec::new();
-        let checked =
-            pipeline::check(package, &limits, args.reading.warnings(), &*progress, &mut diagnostics);
+        let mut record = Record::default();
+        let checked = pipeline::check(package, &limits, args.reading.warnings(), &*progress, &mut record);
+        let mut diagnostics = record.warnings;
         let name = shown(&package.to_string_lossy());
         packages.push(match checked {
             Ok(checked) => {

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use subako_compiler::precompile;
+use subako_compiler::sbom::{self, Lineage};
 use subako_manifest::bundle::{self, OpenBundle};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain as _, Place};
 use subako_manifest::index::{Entry, Role};
@@ -21,6 +22,10 @@ pub(super) fn run(args: &Inspect, console: &Console) -> Result<u8, Stop> {
     let size = bytes.len();
     let here = |diagnostics| in_file(&args.bundle, diagnostics);
     let bundle = OpenBundle::open(bytes).map_err(|error| here(error.diagnostics()))?;
+    if args.sbom {
+        console.print_as_it_is(&sbom(&bundle).map_err(here)?)?;
+        return Ok(0);
+    }
     let mut warnings = Vec::new();
     let contents = contents(&bundle, &mut warnings).map_err(here)?;
     console.tell(&warnings);
@@ -28,6 +33,17 @@ pub(super) fn run(args: &Inspect, console: &Console) -> Result<u8, Stop> {
     let report = report.without(bundle.absent().map(|(entry, _)| entry.path.as_str()));
     console.print(&report)?;
     Ok(0)
+}
+
+/// The SBOM, which is there to be printed: JSON that drives no terminal.
+fn sbom(bundle: &OpenBundle<Vec<u8>>) -> Result<String, Vec<Diagnostic>> {
+    let Some(entry) = bundle.entry(bundle::SBOM) else {
+        let message = format!("`{}` is not in the bundle", bundle::SBOM);
+        let told = Diagnostic::error(Code::SbomAbsent, bundle::SBOM, message);
+        return Err(vec![told.hint("`subakoc build --sbom` puts one into the bundle that it builds")]);
+    };
+    let bytes = bundle.contents(entry).map_err(|error| error.diagnostics())?;
+    Lineage::from_sbom(&bytes).and_then(|_| sbom::to_print(&bytes)).map_err(|error| vec![error.diagnostic()])
 }
 
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, Stop> {
@@ -89,7 +105,7 @@ fn contents(open: &OpenBundle<Vec<u8>>, warnings: &mut Vec<Diagnostic>) -> Resul
                     }
                 }
             }
-            Role::Module | Role::Asset => {}
+            Role::Module | Role::Asset | Role::Sbom => {}
         }
     }
     match (manifest, tools) {

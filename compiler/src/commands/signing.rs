@@ -95,7 +95,8 @@ fn from_variable(name: &str) -> Result<Zeroizing<String>, Error> {
     env::var(name).map(Zeroizing::new).map_err(|_| Error::Variable(name.to_owned()))
 }
 
-fn finished() -> Result<Option<Moment>, Stop> {
+/// When the build is finished, where somebody wants it told.
+pub(super) fn finished() -> Result<Option<Moment>, Stop> {
     let Some(value) = env::var_os(EPOCH) else { return Ok(None) };
     let seconds = value.to_str().and_then(|text| text.parse().ok()).and_then(Moment::from_unix);
     seconds.map(Some).ok_or_else(|| {

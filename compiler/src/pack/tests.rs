@@ -28,6 +28,7 @@ fn try_pack(artifacts: &[Artifact]) -> Result<Bundle, Error> {
         [("data/gr\u{fc}n.txt", b"green".to_vec()), ("empty", Vec::new()), ("zeros", vec![0; 100_000])];
     Sources {
         package: "greet",
+        description: "Greets",
         manifest: MANIFEST_TEXT,
         assets: &assets.into_iter().map(|(path, bytes)| (path.to_owned(), bytes)).collect(),
         upload: Digest::of(b"upload"),
@@ -37,6 +38,7 @@ fn try_pack(artifacts: &[Artifact]) -> Result<Bundle, Error> {
         tools: b"{\"tools\":[]}\n",
         tool_names: vec!["greet"],
         compatibility: Digest::of(b"settings"),
+        sbom: None,
     }
     .pack()
 }
@@ -88,6 +90,42 @@ fn a_bundle_is_what_its_index_says() {
     for (entry, _) in open.index().artifacts() {
         assert_eq!(open.stored_range(entry).unwrap().start % 16_384, 0, "{}", entry.path);
     }
+}
+
+#[test]
+fn an_sbom_is_packed_where_one_is_wanted() {
+    let lineage = Lineage {
+        file: "module.wasm",
+        digest: Digest::of(b"module"),
+        producers: Vec::new(),
+        lists_dependencies: false,
+    };
+    let sbom = Sbom { lineage: lineage.clone(), built: None };
+    let (module, artifacts) = (wat::parse_str(MODULE_TEXT).unwrap(), [artifact("pulley64")]);
+    let sources = Sources {
+        package: "greet",
+        description: "Greets",
+        manifest: MANIFEST_TEXT,
+        assets: &BTreeMap::from([("empty".to_owned(), Vec::new())]),
+        upload: Digest::of(b"upload"),
+        module: &module,
+        imports: &[],
+        artifacts: &artifacts,
+        tools: b"{\"tools\":[]}\n",
+        tool_names: vec!["greet"],
+        compatibility: Digest::of(b"settings"),
+        sbom: Some(&sbom),
+    };
+    let bundle = sources.pack().unwrap();
+    let open = OpenBundle::open(bundle.bytes.as_slice()).unwrap();
+    let json = open.contents(open.entry(SBOM).unwrap()).unwrap();
+    assert_eq!(Lineage::from_sbom(&json), Ok(lineage));
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    // All that the index names but the SBOM itself, and the rest of it beside those.
+    let named = |path: &str| json["components"].as_array().unwrap().iter().any(|it| it["name"] == path);
+    assert!(bundle.index.entries.iter().all(|entry| named(&entry.path) != (entry.path == SBOM)));
+    let without = Sources { sbom: None, tool_names: vec!["greet"], ..sources }.pack().unwrap();
+    assert!(without.index.entries.iter().all(|entry| entry.role != Role::Sbom));
 }
 
 #[test]

@@ -35,6 +35,8 @@ use subako_manifest::target::Target;
 use subako_manifest::text::shown;
 use wasmtime::Engine;
 
+use crate::unfinished::PartFile;
+
 const ARTIFACTS: &str = "artifacts";
 const FUNCTIONS: &str = "functions";
 const MAGIC: &[u8; 8] = b"SUBAKOC1";
@@ -140,11 +142,10 @@ impl Cache {
     pub(super) fn keep(&self, key: &Digest, artifact: &[u8]) -> Result<(), Error> {
         let folder = self.root.join(ARTIFACTS);
         let write = || {
-            let mut file = tempfile::Builder::new().prefix(PART).tempfile_in(&folder)?;
+            let mut file = PartFile::new(tempfile::Builder::new().prefix(PART), &folder)?;
             file.write_all(&header(key, artifact))?;
             file.write_all(artifact)?;
-            file.persist(self.place(key))?;
-            Ok(())
+            file.finish(&self.place(key))
         };
         write().map_err(|source: io::Error| Error::Io { path: folder.clone(), source })
     }

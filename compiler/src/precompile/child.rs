@@ -24,6 +24,7 @@ use wait_timeout::ChildExt as _;
 
 use super::functions::{FunctionStore, Functions};
 use super::{Error, Settings, compile_with, targets};
+use crate::unfinished::RunProcess;
 
 /// The hidden subcommand that [`compile_child`] answers.
 pub const COMPILE_COMMAND: &str = "__compile";
@@ -153,7 +154,8 @@ pub(super) fn compile_apart(
     functions: Option<&Path>,
 ) -> Result<Answer, Error> {
     let start = |source: io::Error| Error::Start { program: settings.program.clone(), source };
-    let mut child = Command::new(&settings.program)
+    let mut command = Command::new(&settings.program);
+    command
         .arg(COMPILE_COMMAND)
         .arg(target.to_string())
         .arg(settings.memory_bytes.to_string())
@@ -164,10 +166,9 @@ pub(super) fn compile_apart(
         .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(start)?;
-    let End { status, stdout, stderr } = converse(&mut child, module, settings).map_err(start)?;
+        .stderr(Stdio::piped());
+    let mut process = RunProcess::new(&mut command).map_err(start)?;
+    let End { status, stdout, stderr } = converse(&mut process.child, module, settings).map_err(start)?;
 
     let Some(status) = status else {
         return Err(Error::OutOfTime { target: target.clone(), limit: settings.time });

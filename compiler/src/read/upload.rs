@@ -32,6 +32,8 @@ pub struct Upload {
     pub module: Vec<u8>,
     /// How diagnostics call the module's file: `greet/module.wasm`.
     pub module_file: String,
+    /// The digest of that file as it was given.
+    pub module_digest: Digest,
     /// Every other file, by its path in the package.
     pub assets: BTreeMap<String, Vec<u8>>,
     /// The digest over all files as they were given; see
@@ -121,7 +123,17 @@ pub(super) fn assemble<Source>(
             digests.insert(MANIFEST_FILE, Digest::of(&manifest_bytes));
             digests.insert(module_name, given_digest);
             let digest = digest_of(&digests);
-            Ok(Upload { manifest, manifest_bytes, module, module_file, assets, digest, warnings })
+            let module_digest = given_digest;
+            Ok(Upload {
+                manifest,
+                manifest_bytes,
+                module,
+                module_file,
+                module_digest,
+                assets,
+                digest,
+                warnings,
+            })
         }
         _ => Err(Refused(cut(faults, package)).into()),
     }

@@ -1,17 +1,18 @@
 //! What `subakoc build` made.
 
 use std::path::Path;
-use std::time::Duration;
 
 use serde::Serialize;
-use subako_compiler::pipeline::{Built, Timings};
+use subako_compiler::pipeline::Built;
 use subako_compiler::precompile::Origin;
+use subako_compiler::record::Timings;
 use subako_compiler::rewrite::{Kept, PassReport, RewriteReport};
 use subako_manifest::diagnostic::Diagnostic;
 use subako_manifest::index::Engine;
 use subako_manifest::text::{grouped, shown};
 
 use super::paint::Paint;
+use super::run::whole_ms;
 use super::sheet::{Cell, Sheet};
 use super::{Artifact, Bundle, Detail, Package, Report, Tool, artifact_entry, draw_imports, draw_origins};
 
@@ -69,14 +70,22 @@ impl BuildReport {
             rewrite,
             artifacts,
             compiled: origins,
-            timings: timings.into(),
+            timings: Milliseconds::of(&timings),
         }
     }
 }
 
-impl From<Timings> for Milliseconds {
-    fn from(timings: Timings) -> Self {
-        let whole = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+impl BuildReport {
+    /// What people are told beside it.
+    pub(crate) fn warnings(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+}
+
+impl Milliseconds {
+    /// A step that nobody asked for took none.
+    fn of(timings: &Timings) -> Self {
+        let whole = |time: Option<_>| time.map_or(0, whole_ms);
         Self {
             read_ms: whole(timings.read),
             check_ms: whole(timings.check),
@@ -150,6 +159,7 @@ fn note_of(pass: &PassReport) -> String {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::time::Duration;
 
     use super::*;
     use crate::report::{samples, schema};
@@ -182,7 +192,10 @@ mod tests {
             rewrite,
             artifacts: samples::artifacts(),
             compiled: samples::origins(),
-            timings: Timings { precompile: Duration::from_micros(1_999), ..Timings::default() }.into(),
+            timings: Milliseconds::of(&Timings {
+                precompile: Some(Duration::from_micros(1_999)),
+                ..Timings::default()
+            }),
         }
     }
 

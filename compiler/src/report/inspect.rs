@@ -6,7 +6,7 @@ use serde::Serialize;
 use subako_compiler::precompile::Sections;
 use subako_manifest::diagnostic::Diagnostic;
 use subako_manifest::digest::Digest;
-use subako_manifest::index::{Engine, Index, Role};
+use subako_manifest::index::{Engine, Entry, Index, Role};
 use subako_manifest::package::Manifest;
 use subako_manifest::target::Target;
 use subako_manifest::text::shown;
@@ -32,7 +32,7 @@ pub(crate) struct InspectReport {
 
 /// An entry; what is said of artifacts alone is with them.
 #[derive(Debug, Serialize)]
-struct Line {
+pub(super) struct Line {
     path: String,
     role: Role,
     size: u64,
@@ -40,6 +40,13 @@ struct Line {
     /// An artifact that a thin bundle does not have.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     absent: bool,
+}
+
+impl Line {
+    pub(super) fn of(entry: &Entry) -> Self {
+        let Entry { path, role, size, digest, .. } = entry.clone();
+        Self { path, role, size, digest, absent: false }
+    }
 }
 
 /// What the entries of a bundle hold, read and compared with the index.
@@ -64,13 +71,6 @@ impl InspectReport {
             .into_iter()
             .filter_map(|(target, sections)| Artifact::new(artifact_entry(index, &target)?, sections))
             .collect();
-        let line = |entry: &subako_manifest::index::Entry| Line {
-            path: entry.path.clone(),
-            role: entry.role,
-            size: entry.size,
-            digest: entry.digest,
-            absent: false,
-        };
         Self {
             ok: true,
             diagnostics: warnings,
@@ -80,7 +80,7 @@ impl InspectReport {
             imports: index.imports.clone(),
             tools: Tool::all(&contents.tools),
             artifacts,
-            entries: index.entries.iter().map(line).collect(),
+            entries: index.entries.iter().map(Line::of).collect(),
         }
     }
 

@@ -4,15 +4,14 @@ use std::path::Path;
 
 use serde::Serialize;
 use subako_compiler::precompile::Origin;
-use subako_compiler::rebuild::{Rebuilt, Replaced};
+use subako_compiler::rebuild::Rebuilt;
 use subako_manifest::diagnostic::Diagnostic;
-use subako_manifest::digest::Digest;
 use subako_manifest::index::Engine;
 use subako_manifest::text::shown;
 
 use super::paint::Paint;
 use super::sheet::Sheet;
-use super::{Artifact, Bundle, Detail, Package, Report, Tool, artifact_entry, draw_origins};
+use super::{Artifact, Bundle, Detail, Old, Package, Report, Tool, artifact_entry, draw_origins};
 
 /// A bundle with new artifacts, and what it replaces.
 #[derive(Debug, Serialize)]
@@ -31,18 +30,9 @@ pub(crate) struct RebuildReport {
     compiled: Vec<Origin>,
 }
 
-/// The bundle that was rebuilt.
-#[derive(Debug, Serialize)]
-struct Old {
-    digest: Digest,
-    engine: Engine,
-    signatures: Vec<String>,
-}
-
 impl RebuildReport {
     pub(crate) fn new(rebuilt: Rebuilt, output: &Path, warnings: Vec<Diagnostic>) -> Self {
         let Rebuilt { bundle, precompiled, manifest, tools, replaced, signed_by } = rebuilt;
-        let Replaced { digest, engine, signatures } = replaced;
         let artifact = |artifact: subako_compiler::precompile::Artifact| {
             Artifact::new(artifact_entry(&bundle.index, &artifact.target)?, artifact.sections)
         };
@@ -51,13 +41,20 @@ impl RebuildReport {
             diagnostics: warnings,
             bundle: Bundle::new(output, bundle.bytes.len(), bundle.digest),
             signed_by: signed_by.map(|key_id| key_id.to_string()),
-            replaced: Old { digest, engine, signatures },
+            replaced: Old::of(&replaced),
             package: Package::new(&manifest, bundle.index.upload),
             engine: bundle.index.engine.clone(),
             tools: Tool::all(&tools),
             artifacts: precompiled.artifacts.into_iter().filter_map(artifact).collect(),
             compiled: precompiled.origins,
         }
+    }
+}
+
+impl RebuildReport {
+    /// What people are told beside it.
+    pub(crate) fn warnings(&self) -> &[Diagnostic] {
+        &self.diagnostics
     }
 }
 

@@ -1,8 +1,14 @@
 //! Made-up parts of reports, for tests of their drawings.
 
+use std::time::Duration;
+
 use subako_compiler::precompile::{Origin, Sections, Source};
+use subako_compiler::record::{self, Record};
+use subako_compiler::rewrite::RewriteReport;
 use subako_manifest::digest::Digest;
-use subako_manifest::index::Engine;
+use subako_manifest::index::{Engine, Entry, Index, Role};
+use subako_manifest::package::Manifest;
+use subako_manifest::tool::ToolSet;
 
 use super::{Artifact, Bundle, Package, Tool};
 
@@ -76,9 +82,81 @@ pub(super) fn origins() -> Vec<Origin> {
         source,
         functions_reused,
         functions_compiled,
+        time: Duration::from_micros(12_999),
     };
     vec![
         origin("pulley64", Source::Cache, 0, 0),
         origin("x86_64-linux/x86-64-v3", Source::Compiler, 1_233, 1),
     ]
+}
+
+/// A run that went well, of two targets.
+pub(super) fn record() -> Record {
+    let entry = |path: &str, role| Entry {
+        path: path.to_owned(),
+        role,
+        size: 50_471,
+        digest: digest(),
+        target: None,
+        cpu_features: None,
+    };
+    let compiled = artifacts().into_iter().map(|artifact| record::Compiled {
+        target: artifact.target,
+        size: artifact.size,
+        digest: artifact.digest,
+        cpu_features: artifact.cpu_features,
+        sections: artifact.sections,
+    });
+    let tool = r#"{"name":"greet","inputSchema":{"type":"object"}}"#;
+    let tool = serde_json::value::RawValue::from_string(tool.to_owned()).expect("it is JSON");
+    let (tools, _) = ToolSet::check(vec![tool]).expect("the tool keeps the rules");
+    let package = package();
+    let manifest = Manifest {
+        abi: package.abi,
+        name: package.name.clone(),
+        description: package.description,
+        unknown_fields: Vec::new(),
+    };
+    let index = Index {
+        format: 1,
+        package: package.name,
+        engine: engine(),
+        upload: digest(),
+        imports: imports(),
+        tools: vec!["greet".to_owned()],
+        entries: vec![
+            entry("module.wasm", Role::Module),
+            entry("native/pulley64/baseline.cwasm", Role::Artifact),
+            entry("package/a.txt", Role::Asset),
+            entry("sbom.cdx.json", Role::Sbom),
+            entry("subako-package.json", Role::Manifest),
+            entry("tools.json", Role::Tools),
+        ],
+    };
+    let millisecond = Some(Duration::from_micros(1_900));
+    Record {
+        step: Some(record::Step::Pack),
+        package: Some(record::Package { manifest, upload: digest() }),
+        module: Some(record::Module { size: 53_938, digest: digest(), imports: imports() }),
+        rewritten: Some(RewriteReport {
+            before: 53_938,
+            after: 50_471,
+            kept_original: false,
+            passes: vec![],
+        }),
+        compiled: Some(compiled.collect()),
+        origins: origins(),
+        discovered: Some(tools),
+        packed: Some(record::Packed { digest: digest(), size: 98_304, index }),
+        timings: record::Timings {
+            read: millisecond,
+            check: millisecond,
+            rewrite: millisecond,
+            precompile: millisecond,
+            discover: millisecond,
+            pack: millisecond,
+            sign: None,
+        },
+        ..Record::default()
+    }
 }

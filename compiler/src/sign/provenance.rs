@@ -74,7 +74,7 @@ impl Provenance {
 
 /// The flags of a build that its bundle's bytes depend on, beside the targets.
 #[must_use]
-pub fn flags(passes: &Passes) -> Vec<String> {
+pub fn flags(passes: &Passes, sbom: bool) -> Vec<String> {
     let strip = match passes.strip {
         Strip::None => "none",
         Strip::Debug => "debug",
@@ -86,6 +86,9 @@ pub fn flags(passes: &Passes) -> Vec<String> {
     }
     if !passes.unreachable {
         flags.push("--keep-unreachable".to_owned());
+    }
+    if sbom {
+        flags.push("--sbom".to_owned());
     }
     flags
 }

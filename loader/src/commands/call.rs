@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use subako_loader::answer::CallToolResult;
-use subako_loader::call::call_tool;
+use subako_loader::call::{CallSetup, call_tool};
 use subako_loader::engine::MAX_FRAMES;
 use subako_loader::outcome::{Cause, Crash, Outcome};
 use subako_loader::render::{Shown, Volume, render};
@@ -15,20 +15,17 @@ use subako_loader::timings::{self, Mark};
 use subako_manifest::diagnostic::{Code, Diagnostic};
 use subako_manifest::text::{grouped, shown, shown_lines};
 
-use super::program::{Program, open};
-use super::{
-    ANSWERED, ANSWERED_IS_ERROR, CRASHED, Prepared, Stop, prepare, print, print_json, read_file, say,
-};
+use super::program::open;
+use super::{ANSWERED, ANSWERED_IS_ERROR, CRASHED, Stop, clear, prepare, print, print_json, read_file, say};
 use crate::args::{Call, Format};
 
 /// Runs the call; `--timings` tells how long its steps took.
-pub(super) fn timed(args: &Call, started: i128) -> Result<u8, Stop> {
-    if args.timings {
-        timings::keep(Mark { step: "main", at: started });
-    }
+pub(super) fn timed(args: &Call) -> Result<u8, Stop> {
     timings::mark("arguments");
     let ended = run(args);
-    tell_timings(&timings::take());
+    if args.timings {
+        tell_timings(&timings::take());
+    }
     ended
 }
 
@@ -55,19 +52,19 @@ fn run(args: &Call) -> Result<u8, Stop> {
     let opened = open(&args.source, args.shared.verbose)?;
     check_tool(&args.tool, opened.tool_names())?;
     let program = opened.load(args.bounds.target.as_ref(), args.shared.verbose)?;
-    let prepared = prepare(&program, &args.bounds)?;
+    let setup = prepare(&program, &args.bounds, args.shared.format)?;
     timings::mark("volume");
-    let called = call_tool(&program.module, &prepared.setup, &args.tool, arguments);
+    let called = call_tool(&program.module, &setup, &args.tool, arguments);
     timings::mark("hand over");
-    let told = match called.map_err(|error| Stop::of_call(&error, &prepared.setup.interrupt))? {
-        Outcome::Answered(answer) => tell_answer(args, &answer, &prepared),
-        Outcome::Crashed(crash) => tell_crash(args.shared.format, &crash, args.bounds.stderr),
+    let told = match called {
+        Ok(Outcome::Answered(answer)) => tell_answer(args, &answer, &setup),
+        Ok(Outcome::Crashed(crash)) => tell_crash(args.shared.format, &crash, args.bounds.stderr),
+        Err(error) => Err(Stop::of_call(&error, &setup.interrupt)),
     };
     timings::mark("print");
-    // The directories that were made go; the code goes with the process, which ends now.
-    let Program { module, assets, .. } = program;
-    mem::forget(module);
-    drop((assets, prepared));
+    clear(&setup.scratch);
+    // The code goes with the process, which ends now.
+    mem::forget(program);
     timings::mark("clean up");
     told
 }
@@ -114,8 +111,8 @@ fn check_tool(tool: &str, names: &[String]) -> Result<(), Stop> {
     Err(Stop::one(Diagnostic::error(Code::ToolUnknown, tool, message).maybe_hint(hint)))
 }
 
-fn tell_answer(args: &Call, answer: &CallToolResult, prepared: &Prepared) -> Result<u8, Stop> {
-    let preopens = &prepared.setup.preopens;
+fn tell_answer(args: &Call, answer: &CallToolResult, setup: &CallSetup) -> Result<u8, Stop> {
+    let preopens = &setup.preopens;
     let volume = Volume { tmp: preopens.volume_tmp.as_deref(), data: preopens.volume_data.as_deref() };
     match args.shared.format {
         Format::Json => {

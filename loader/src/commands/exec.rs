@@ -9,16 +9,17 @@ use subako_loader::relay::Relay;
 
 use super::call::tell_crash;
 use super::program::open;
-use super::{ANSWERED, Stop, prepare};
+use super::{ANSWERED, Stop, clear, prepare};
 use crate::args::{Exec, Format};
 
 pub(super) fn run(args: &Exec) -> Result<u8, Stop> {
     let program = open(&args.source, args.verbose)?.load(args.bounds.target.as_ref(), args.verbose)?;
-    let prepared = prepare(&program, &args.bounds)?;
+    let setup = prepare(&program, &args.bounds, Format::Text)?;
     let unpassed = Arc::new(Mutex::new(None));
     let relay = Relay::new(BufReader::new(io::stdin()), io::stdout(), Arc::clone(&unpassed));
-    let ended = run_module(&program.module, &prepared.setup, Box::new(relay))
-        .map_err(|error| Stop::of_call(&error, &prepared.setup.interrupt))?;
+    let ended = run_module(&program.module, &setup, Box::new(relay));
+    clear(&setup.scratch);
+    let ended = ended.map_err(|error| Stop::of_call(&error, &setup.interrupt))?;
     let unpassed = unpassed.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(error) = unpassed.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(Stop::Stdout(error));

@@ -7,6 +7,7 @@ use subako_loader::cache::{Cache, Installed, Reference};
 use subako_loader::map::{MappedModule, map};
 use subako_loader::package_files;
 use subako_loader::pick::{HostCpu, Pick, pick_present};
+use subako_loader::scratch::Scratch;
 use subako_loader::timings;
 use subako_loader::verify::{VerifiedArtifact, VerifiedBundle, verify};
 use subako_manifest::bundle::{OpenBundle, TOOLS};
@@ -14,7 +15,6 @@ use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place};
 use subako_manifest::digest::Digest;
 use subako_manifest::target::Target;
 use subako_manifest::text::shown;
-use tempfile::TempDir;
 
 use super::{Stop, say, trust, unreadable};
 use crate::args::{self, Source};
@@ -31,24 +31,10 @@ pub(super) enum Opened {
 pub(super) struct Program {
     pub(super) package: String,
     pub(super) module: MappedModule,
-    pub(super) assets: Option<Assets>,
-}
-
-/// The directory behind `/package`.
-pub(super) enum Assets {
-    /// Unpacked for this call.
-    Unpacked(TempDir),
-    /// The cache's.
-    Installed(PathBuf),
-}
-
-impl Assets {
-    pub(super) fn path(&self) -> &Path {
-        match self {
-            Self::Unpacked(dir) => dir.path(),
-            Self::Installed(dir) => dir,
-        }
-    }
+    /// The directory behind `/package`: the cache's, or unpacked for this call.
+    pub(super) assets: Option<PathBuf>,
+    /// What was made for it.
+    pub(super) scratch: Scratch,
 }
 
 /// Opens what the user named: `sha256:…` and `name:…` are installed bundles, anything else is a
@@ -139,21 +125,26 @@ impl Opened {
         };
         let module = map(artifact)?;
         timings::mark("code");
+        let scratch = Scratch::default();
         let assets = match self {
             _ if !module.reaches_files() => None,
-            Self::File(bundle, path) => unpacked(bundle, path)?,
-            Self::Installed(installed) => installed.package().map(Assets::Installed),
+            Self::File(bundle, path) => unpacked(bundle, path, &scratch)?,
+            Self::Installed(installed) => installed.package(),
         };
         timings::mark("assets");
-        Ok(Program { package: self.package().to_owned(), module, assets })
+        Ok(Program { package: self.package().to_owned(), module, assets, scratch })
     }
 }
 
-fn unpacked(bundle: &VerifiedBundle<BundleFile>, path: &Path) -> Result<Option<Assets>, Stop> {
+fn unpacked(
+    bundle: &VerifiedBundle<BundleFile>,
+    path: &Path,
+    scratch: &Scratch,
+) -> Result<Option<PathBuf>, Stop> {
     let assets = package_files::assets(bundle).map_err(|error| in_file(&error, path))?;
     match assets.is_empty() {
         true => Ok(None),
-        false => Ok(Some(Assets::Unpacked(package_files::write(&assets)?))),
+        false => Ok(Some(package_files::write(&assets, scratch)?)),
     }
 }
 

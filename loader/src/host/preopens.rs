@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
+use crate::scratch::Scratch;
+
 /// The host's directories behind the preopens; none of them by default, as in discovery.
 #[derive(Debug, Clone, Default)]
 pub struct Preopens {
@@ -32,18 +34,13 @@ pub struct Error {
     pub source: io::Error,
 }
 
-/// Keeps what was made for a call's preopens until the call is over.
-pub struct Opened {
-    _skills: Option<tempfile::TempDir>,
-}
-
 impl Preopens {
-    /// Opens every directory for `wasi`, in the ABI's order.
+    /// Opens every directory for `wasi`, in the ABI's order. What has to be made is in `scratch`.
     ///
     /// # Errors
     ///
     /// A directory is not there, or may not be read.
-    pub fn open(&self, wasi: &mut WasiCtxBuilder) -> Result<Opened, Error> {
+    pub fn open(&self, wasi: &mut WasiCtxBuilder, scratch: &Scratch) -> Result<(), Error> {
         if let Some(dir) = &self.volume_tmp {
             open(wasi, dir, "/volume/tmp".to_owned(), FsPerms::ReadWrite)?;
         }
@@ -53,25 +50,22 @@ impl Preopens {
         if let Some(dir) = &self.package {
             open(wasi, dir, "/package".to_owned(), FsPerms::ReadOnly)?;
         }
-        let mut skills_root = None;
         if !self.skills.is_empty() {
-            let root = self.skills_root()?;
-            open(wasi, root.path(), "/skills".to_owned(), FsPerms::ReadOnly)?;
-            skills_root = Some(root);
+            open(wasi, &self.skills_root(scratch)?, "/skills".to_owned(), FsPerms::ReadOnly)?;
         }
         for (name, dir) in &self.skills {
             open(wasi, dir, format!("/skills/{name}"), FsPerms::ReadOnly)?;
         }
-        Ok(Opened { _skills: skills_root })
+        Ok(())
     }
 
     /// A directory that lists the skills' names; a path below one of them is found by its own
     /// preopen, whose name is longer.
-    fn skills_root(&self) -> Result<tempfile::TempDir, Error> {
+    fn skills_root(&self, scratch: &Scratch) -> Result<PathBuf, Error> {
         let refused = |source| Error { host: std::env::temp_dir(), guest: "/skills".to_owned(), source };
-        let root = tempfile::Builder::new().prefix("subako-skills-").tempdir().map_err(refused)?;
+        let root = scratch.directory("subako-skills-").map_err(refused)?;
         for (name, _) in &self.skills {
-            std::fs::create_dir(root.path().join(name)).map_err(refused)?;
+            std::fs::create_dir(root.join(name)).map_err(refused)?;
         }
         Ok(root)
     }

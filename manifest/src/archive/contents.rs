@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use flate2::{Decompress, FlushDecompress, Status};
+use miniz_oxide::inflate::TINFLStatus;
+use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
+use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
 use super::{ArchiveEntry, Error, Method};
 
@@ -44,42 +46,45 @@ pub fn contents<'a>(bytes: &'a [u8], entry: &ArchiveEntry<'_>, max: u64) -> Resu
     Ok(contents)
 }
 
+/// Room for the first bytes; it is doubled as long as more come.
+const FIRST_BYTES: usize = 16 * 1024;
+
 fn inflate(data: &[u8], entry: &ArchiveEntry<'_>) -> Result<Vec<u8>, Error> {
     let offset = entry.header_offset;
     let broken = || Error::DataBroken { entry: entry.lossy_name(), offset };
-    let mut stream = Decompress::new(false);
-    let mut chunk = vec![0; 64 * 1024];
-    let mut contents: Vec<u8> = Vec::new();
+    let size = usize::try_from(entry.size).map_err(|_| broken())?;
+    let mut inflater = DecompressorOxide::new();
+    let mut contents = vec![0; size.min(FIRST_BYTES)];
+    let (mut taken, mut inflated) = (0, 0);
     loop {
-        let rest = data.get(stream.total_in() as usize..).ok_or_else(broken)?;
-        let before = (stream.total_in(), stream.total_out());
-        let status = stream.decompress(rest, &mut chunk, FlushDecompress::None).map_err(|_| broken())?;
-        let inflated = (stream.total_out() - before.1) as usize;
-        contents.extend_from_slice(&chunk[..inflated]);
-        if contents.len() as u64 > entry.size {
-            return Err(Error::SizeWrong {
-                entry: entry.lossy_name(),
-                offset,
-                found: entry.size + 1,
-                expected: entry.size,
-            });
-        }
+        let whole = TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
+        let (status, more_taken, more) =
+            decompress(&mut inflater, &data[taken..], &mut contents, inflated, whole);
+        (taken, inflated) = (taken + more_taken, inflated + more);
         match status {
-            Status::StreamEnd => break,
-            // No step forward with room in the chunk: the stream wants data that is not there.
-            Status::Ok | Status::BufError if before == (stream.total_in(), stream.total_out()) => {
-                return Err(broken());
+            TINFLStatus::Done => break,
+            TINFLStatus::HasMoreOutput if inflated < size => {
+                contents.resize(contents.len().saturating_mul(2).min(size), 0);
             }
-            Status::Ok | Status::BufError => {}
+            TINFLStatus::HasMoreOutput => {
+                return Err(Error::SizeWrong {
+                    entry: entry.lossy_name(),
+                    offset,
+                    found: entry.size + 1,
+                    expected: entry.size,
+                });
+            }
+            _ => return Err(broken()),
         }
     }
-    if stream.total_in() != data.len() as u64 {
+    if taken != data.len() {
         return Err(Error::DataLong {
             entry: entry.lossy_name(),
             offset,
             found: data.len() as u64,
-            expected: stream.total_in(),
+            expected: taken as u64,
         });
     }
+    contents.truncate(inflated);
     Ok(contents)
 }

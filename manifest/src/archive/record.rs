@@ -1,6 +1,8 @@
 //! The three kinds of records of a zip, read from bytes: end record, header of the central
 //! directory, local header. All numbers are little-endian.
 
+use memchr::memmem;
+
 use super::{Error, FLAG_DESCRIPTOR, Strictness};
 
 const LOCAL_SIGNATURE: u32 = 0x0403_4b50;
@@ -49,15 +51,19 @@ impl End {
     /// bytes after it, for everybody.
     pub(super) fn find(bytes: &[u8], strictness: Strictness, faults: &mut Vec<Error>) -> Result<Self, Error> {
         let first = bytes.len().saturating_sub(END_BYTES + MAX_COMMENT_BYTES);
-        let is_end = |at: &usize| u32_at(bytes, *at) == Some(END_SIGNATURE);
         let comment_bytes = |at: usize| Fields(bytes).u16(at + END_BYTES - 2).map(usize::from);
         let last = bytes.len().checked_sub(END_BYTES).ok_or(Error::EndAbsent)?;
+        // A call starts with this search: it looks at 64 KiB.
+        let ends: Vec<usize> = memmem::find_iter(&bytes[first..], &END_SIGNATURE.to_le_bytes())
+            .map(|at| first + at)
+            .take_while(|at| *at <= last)
+            .collect();
         // The first record whose directory ends where the record begins is the end; data that
         // merely looks like one has no such directory.
-        let at = (first..=last)
-            .filter(is_end)
-            .find(|at| directory(bytes, *at).is_some_and(|(offset, size)| offset + size == *at as u64))
-            .or_else(|| (first..=last).rev().find(is_end))
+        let at = *ends
+            .iter()
+            .find(|at| directory(bytes, **at).is_some_and(|(offset, size)| offset + size == **at as u64))
+            .or(ends.last())
             .ok_or(Error::EndAbsent)?;
         let offset = at as u64;
 
@@ -66,8 +72,8 @@ impl End {
         if end_of_file > bytes.len() {
             return Err(Error::EndAbsent);
         }
-        if let Some(second) = (at + 4..=last).find(is_end) {
-            return Err(Error::EndTwice { offset: second as u64 });
+        if let Some(second) = ends.iter().find(|other| **other > at) {
+            return Err(Error::EndTwice { offset: *second as u64 });
         }
         if end_of_file < bytes.len() {
             faults.push(Error::TrailingBytes {

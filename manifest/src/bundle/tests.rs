@@ -290,6 +290,40 @@ fn a_thin_bundle_lacks_artifacts_alone() {
     }
 }
 
+/// A bundle can have an SBOM or not; where the index names one, it is an entry like others.
+#[test]
+fn an_sbom_is_an_entry_of_the_index() {
+    const JSON: &[u8] = b"{\"bomFormat\":\"CycloneDX\"}";
+    let (mut index, mut parts) = good();
+    let undeclared = [parts.clone(), vec![deflated_part(SBOM, JSON)]].concat();
+    assert_eq!(refused(file(&index, undeclared)), Error::EntryUnknown { path: SBOM.into() });
+
+    index.entries.insert(4, entry(SBOM, Role::Sbom, JSON));
+    assert_eq!(refused(file(&index, parts.clone())), Error::EntryAbsent { path: SBOM.into() });
+    parts.push(deflated_part(SBOM, JSON));
+    let bundle = OpenBundle::open(file(&index, parts.clone())).unwrap();
+    assert_eq!(bundle.contents(bundle.entry(SBOM).unwrap()).unwrap(), JSON);
+    assert!(String::from_utf8(index.to_json()).unwrap().contains("\"role\": \"sbom\""));
+
+    let altered = deflated_part(SBOM, b"{\"bomFormat\":\"CycloneDY\"}");
+    *parts.last_mut().unwrap() = altered;
+    let bundle = OpenBundle::open(file(&index, parts.clone())).unwrap();
+    let error = bundle.contents(bundle.entry(SBOM).unwrap()).unwrap_err();
+    assert!(matches!(&error, Error::Digest { path, .. } if path == SBOM), "{error}");
+
+    *parts.last_mut().unwrap() = stored_part(SBOM, JSON);
+    assert_eq!(code(&refused(file(&index, parts))), "E0721");
+
+    let elsewhere = |path: &str, role| {
+        let (mut index, _) = good();
+        index.entries.insert(4, entry(path, role, JSON));
+        Index::from_json(&index.to_json()).unwrap_err()
+    };
+    let moved = "sbom.json";
+    assert_eq!(elsewhere(moved, Role::Sbom), IndexError::RolePath { path: moved.into(), role: Role::Sbom });
+    assert_eq!(elsewhere(SBOM, Role::Asset), IndexError::RolePath { path: SBOM.into(), role: Role::Asset });
+}
+
 #[test]
 fn entries_are_those_of_the_index() {
     let (index, parts) = good();

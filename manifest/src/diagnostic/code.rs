@@ -213,6 +213,8 @@ codes! {
     BundleTargetTwice = "E0729", Usage, "a target is given twice";
     PackFailed = "E0730", Internal, "the bundle that was written cannot be read";
     BundleEntryLarge = "E0731", Input, "an entry says that it has more bytes than it can have";
+    SbomAbsent = "E0732", Input, "the bundle has no SBOM";
+    SbomInvalid = "E0733", Input, "the bundle's SBOM is not one that subakoc wrote";
 
     // E08: trust
     Unsigned = "E0801", Input, "the bundle is not signed";

@@ -64,9 +64,15 @@ fn numbers(text: &str, between: char, digits: [usize; 3]) -> Option<[u64; 3]> {
     Some(numbers)
 }
 
-/// Days from the start of 1970 to that of `year`.
-fn days_before(year: u64) -> u64 {
-    (1970..year).map(|year| months(year).iter().sum::<u64>()).sum()
+/// Days from the start of 1970 to that of `year`, which is not before.
+const fn days_before(year: u64) -> u64 {
+    days_before_since_1(year) - days_before_since_1(1970)
+}
+
+/// Days from the start of the year 1, had the calendar always been today's, to that of `year`.
+const fn days_before_since_1(year: u64) -> u64 {
+    let whole = year - 1;
+    whole * 365 + whole / 4 - whole / 100 + whole / 400
 }
 
 /// The days of each month.

@@ -44,6 +44,15 @@ impl Compiled {
         self.artifact.size
     }
 
+    /// Whether the artifact is there too.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be asked.
+    pub fn is_whole(&self, store: &dyn Store) -> Result<bool, Error> {
+        store.has(&self.artifact)
+    }
+
     /// The artifact: [`Compiled::bytes`] of it and no more, as nothing says yet that it is one.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use subako_manifest::digest::Digest;
 use subako_manifest::envelope::pae;
 use subako_tests::keys::{Keys, Kind, base64, key_id, unbase64};
+use subako_tests::oci_registry::memory::Memory;
 use subako_tests::oci_registry::server::{Response, Server};
 use subako_tests::oci_registry::{Access, PASSWORD, Registry, USER};
 use subako_tests::package::{Package, hello, host_target};
@@ -499,6 +500,27 @@ fn a_registry_that_gives_other_bytes() {
     let (report, bundle) = bob.build(&package.path(), &[]);
     assert_eq!(sources(&report), ["cache", "cache"]);
     assert!(bundle == expected);
+}
+
+/// What a registry has lost is compiled, and put there again.
+#[test]
+fn a_registry_that_lost_an_artifact() {
+    let (ada, package) = (Builder::new(), hello());
+    let memory = Memory::default();
+    let server = memory.serve(|_| None);
+    let place = format!("oci://{}/cache", server.host());
+    let report = ada.share(&package.path(), &place);
+    assert_eq!(warnings(&report), vec![]);
+    let artifact = text(&report["artifacts"][0]["digest"]);
+    assert!(memory.stored().blobs.remove(artifact).is_some());
+    let from = ["--no-cache", "--cache-from", &place, "--cache-trust", &ada.public];
+    let (report, bundle) = Builder::new().build(&package.path(), &from);
+    let told = warnings(&report);
+    assert!(told.len() == 1 && told[0].0 == "E0514" && told[0].1.ends_with("is not there"), "{told:?}");
+    assert!(bundle == plain(&package.path()));
+    let _ = ada.share(&package.path(), &place);
+    let (report, _) = Builder::new().build(&package.path(), &from);
+    assert_eq!((sources(&report), warnings(&report)), (vec!["registry", "registry"], vec![]));
 }
 
 /// A build needs no shared cache: one that fails is told of once, in either direction.

@@ -185,15 +185,10 @@ impl Farm {
         }
         let expected = (Digest::of(artifact), artifact.len() as u64);
         let statement = statement(target, keys, expected.0, expected.1);
-        match compiled::find(&*side.place.store, &tag(keys)) {
-            Ok(Some(there))
-                if (there.digest(), there.bytes()) == expected
-                    && self.vouched(there.envelope(), &statement).is_ok() =>
-            {
-                return;
-            }
+        match self.is_shared(side, keys, expected, &statement) {
+            Ok(true) => return,
             // Something else, or something that is not whole: it is replaced.
-            Ok(_) => {}
+            Ok(false) => {}
             Err(error) if error.is_about_content() => {}
             Err(error) => return side.fails(Use::To, &error),
         }
@@ -205,6 +200,20 @@ impl Farm {
         if let Err(error) = compiled::keep(&*side.place.store, &tag(keys), &name, &envelope, artifact) {
             side.fails(Use::To, &error);
         }
+    }
+
+    /// Whether the very artifact is stored for the keys, by the word of somebody trusted.
+    fn is_shared(
+        &self,
+        side: &Side,
+        keys: &Keys,
+        expected: (Digest, u64),
+        statement: &Statement,
+    ) -> Result<bool, registry::Error> {
+        let store = &*side.place.store;
+        let Some(there) = compiled::find(store, &tag(keys))? else { return Ok(false) };
+        let same = (there.digest(), there.bytes()) == expected;
+        Ok(same && self.vouched(there.envelope(), statement).is_ok() && there.is_whole(store)?)
     }
 
     /// What went wrong since the last time.

@@ -164,6 +164,8 @@ pub(crate) struct Build {
     pub(crate) passes: Passes,
     #[command(flatten)]
     pub(crate) compiling: Compiling,
+    #[command(flatten)]
+    pub(crate) sharing: Sharing,
     /// Sign the bundle with this private key: a PEM file, or `env:NAME` for a variable that holds
     /// the PEM
     #[arg(long, value_name = "KEY.pem", help_heading = "Signing")]
@@ -176,6 +178,8 @@ const BUILD_HELP: &str = "\
 Examples:
   subakoc build greet -o greet.subako
   subakoc build greet -o greet.subako --sign builder.pem --builder https://ci.example.com/builder
+  subakoc build greet -o greet.subako --sign builder.pem --cache-to oci://registry:5000/cache
+  subakoc build greet -o greet.subako --cache-from dir:/srv/cache --cache-trust builder.pub
   subakoc build greet.zip -o greet.subako --target x86_64-linux/x86-64-v3 --target pulley64
   subakoc build greet -o greet.subako --report report.json --sbom
   subakoc build greet -o greet.subako --format json --deny-warnings
@@ -193,7 +197,7 @@ Exit status:
 /// upload's digest stay byte for byte; the module is not run again. Signatures do not survive.
 /// Whose bundle it is, is not looked at: verify it before, and sign the new one.
 #[derive(Debug, clap::Args)]
-#[command(after_help = REBUILD_HELP)]
+#[command(after_help = REBUILD_HELP, group = ArgGroup::new("by").args(["sign", "signer"]))]
 pub(crate) struct Rebuild {
     /// A file that `subakoc build` made, of any engine version
     #[arg(value_name = "BUNDLE")]
@@ -208,6 +212,14 @@ pub(crate) struct Rebuild {
     pub(crate) reporting: Reporting,
     #[command(flatten)]
     pub(crate) compiling: Compiling,
+    #[command(flatten)]
+    pub(crate) sharing: Sharing,
+    /// Sign the new bundle with this private key: a PEM file, or `env:NAME` for a variable that holds
+    /// the PEM
+    #[arg(long, value_name = "KEY.pem", help_heading = "Signing")]
+    pub(crate) sign: Option<String>,
+    #[command(flatten)]
+    pub(crate) signing: Signing,
 }
 
 const REBUILD_HELP: &str = "\
@@ -333,13 +345,32 @@ pub(crate) struct Compiling {
     /// $SUBAKO_COMPILE_CACHE, else `subakoc` in the user's cache directory
     #[arg(long, value_name = "DIR")]
     pub(crate) cache_dir: Option<PathBuf>,
-    /// Compile everything, and keep nothing for the next time
+    /// Leave the cache alone: take nothing from it, and keep nothing in it
     #[arg(long, conflicts_with_all = ["cache_dir", "cache_size"])]
     pub(crate) no_cache: bool,
     /// The size of the cache: beyond it, what was used longest ago is removed
     #[arg(long, value_name = "SIZE",
         default_value_t = Size::of(limits::COMPILE_CACHE_BYTES))]
     pub(crate) cache_size: Size,
+}
+
+/// The compile cache that several builders share.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Shared compile cache")]
+pub(crate) struct Sharing {
+    /// Take artifacts that trusted builders have compiled before from here: `oci://HOST/REPOSITORY`
+    /// or `dir:PATH`. Whatever is wrong there is a warning, and compiled
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) cache_from: Option<String>,
+    /// Share what is compiled here, signed by the key of `--sign` or `--signer`
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) cache_to: Option<String>,
+    /// A public key (PEM) of a builder whose artifacts are taken; repeatable. The key that this
+    /// build signs with is trusted too
+    #[arg(long, value_name = "KEY.pub", requires = "cache_from")]
+    pub(crate) cache_trust: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) connection: Connection,
 }
 
 /// Who signs, and what the signature says of the build.
@@ -602,6 +633,14 @@ pub(crate) struct Registry {
     /// Read the user's password, or token, from stdin
     #[arg(long, requires = "username")]
     pub(crate) password_stdin: bool,
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+}
+
+/// The way to a registry.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Registry")]
+pub(crate) struct Connection {
     /// Speak plain http to a registry that is not on this machine
     #[arg(long)]
     pub(crate) plain_http: bool,

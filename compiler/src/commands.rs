@@ -12,6 +12,7 @@ mod pull;
 mod rebuild;
 mod registry;
 mod reported;
+mod sharing;
 mod sign;
 mod signing;
 mod targets;

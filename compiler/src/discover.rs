@@ -93,7 +93,9 @@ pub fn discover(artifact: &Artifact, upload: &Upload) -> Result<Discovered, Erro
         ..CallSetup::new(&upload.manifest.name)
     };
     // SAFETY: an `Artifact` is what this program's own child process has compiled, by the
-    // settings that the loader's engine has, from a module that was checked.
+    // settings that the loader's engine has, from a module that was checked; or what it had compiled
+    // before and kept where nobody else may write; or what a builder whose key the user trusts for
+    // that has signed as compiled so, from this module by this engine.
     #[expect(unsafe_code, reason = "the one place where code runs that is in no bundle yet")]
     let artifact = unsafe { VerifiedArtifact::built_here(&artifact.bytes, artifact.target.clone()) }?;
     let module = map::map(artifact)?;

@@ -6,12 +6,12 @@ pub mod discover;
 pub mod pack;
 pub mod pipeline;
 pub mod precompile;
-pub mod progress;
-pub mod publish;
 pub mod read;
 pub mod rebuild;
 pub mod record;
 pub mod rewrite;
 pub mod sbom;
 pub mod sign;
-pub mod unfinished;
+
+pub use subako_manifest::progress;
+pub use subako_registry::unfinished;

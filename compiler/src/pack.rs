@@ -5,10 +5,10 @@
 //! entries are sorted, times and modes are fixed, nothing of the machine goes in.
 
 use std::collections::BTreeMap;
-use std::io::{self, Cursor, Write as _};
 
+use subako_manifest::bundle::write::{File, Storage, WriteError, write};
 use subako_manifest::bundle::{
-    self, ARTIFACT_ALIGNMENT, INDEX, MANIFEST, MAX_SBOM_BYTES, MODULE, OpenBundle, PACKAGE_DIR, SBOM, TOOLS,
+    self, INDEX, MANIFEST, MAX_SBOM_BYTES, MODULE, OpenBundle, PACKAGE_DIR, SBOM, TOOLS,
 };
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
 use subako_manifest::digest::Digest;
@@ -19,22 +19,11 @@ use subako_manifest::target::Target;
 use subako_manifest::text::grouped;
 use subako_manifest::tool::ToolSet;
 use subako_manifest::trust::Moment;
-use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, DateTime, System, ZipWriter};
 
 use crate::precompile::Artifact;
 use crate::read::Upload;
 use crate::rewrite::RewrittenModule;
 use crate::sbom::{self, Lineage};
-
-/// Bytes of a bundle: a zip's offsets have 32 bits, and zip64 is not used.
-const MAX_BUNDLE_BYTES: u64 = 0xffff_fffe;
-/// Entries of a bundle: a zip counts them in 16 bits.
-const MAX_ENTRIES: u64 = 0xfffe;
-/// Deflate's usual effort.
-const DEFLATE_LEVEL: i64 = 6;
-/// What a file has when nobody asked for anything else.
-const MODE: u32 = 0o644;
 
 /// A bundle, written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,12 +43,9 @@ pub enum Error {
     /// Two artifacts of one target.
     #[error("`{0}` is given twice")]
     TargetTwice(Target),
-    /// More bytes than a zip without 64-bit fields can hold.
-    #[error("the bundle would have more than {} bytes, the most that a zip holds", grouped(*.allowed))]
-    TooLarge {
-        /// The limit.
-        allowed: u64,
-    },
+    /// It cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
     /// An SBOM of more bytes than a reader takes.
     #[error("`{SBOM}` would have {} bytes, at most {} are allowed", grouped(*.found), grouped(*.allowed))]
     SbomTooLarge {
@@ -68,41 +54,18 @@ pub enum Error {
         /// The limit.
         allowed: u64,
     },
-    /// More entries than a zip without 64-bit fields can count.
-    #[error("the bundle has {} entries, at most {} are allowed", grouped(*.found), grouped(*.allowed))]
-    TooManyEntries {
-        /// How many there are.
-        found: u64,
-        /// The limit.
-        allowed: u64,
-    },
-    /// The writer of zips failed, in memory.
-    #[error("the bundle cannot be written: {0}")]
-    Zip(io::Error),
     /// What was written is not what the reader takes.
     #[error("the bundle that was written cannot be read: {0}")]
     Unreadable(#[from] bundle::Error),
-}
-
-impl Error {
-    pub(crate) fn too_large() -> Self {
-        Self::TooLarge { allowed: MAX_BUNDLE_BYTES }
-    }
-
-    pub(crate) fn too_many_entries(found: u64) -> Self {
-        Self::TooManyEntries { found, allowed: MAX_ENTRIES }
-    }
 }
 
 impl Explain for Error {
     fn diagnostics(&self) -> Vec<Diagnostic> {
         let (code, subject) = match self {
             Self::TargetTwice(target) => (Code::BundleTargetTwice, target.to_string()),
-            Self::TooLarge { .. } | Self::TooManyEntries { .. } => {
-                (Code::BundleTooLarge, "bundle".to_owned())
-            }
+            Self::Write(error) => return error.diagnostics(),
             Self::SbomTooLarge { .. } => (Code::BundleTooLarge, SBOM.to_owned()),
-            Self::Zip(_) | Self::Unreadable(_) => (Code::PackFailed, "bundle".to_owned()),
+            Self::Unreadable(_) => (Code::PackFailed, "bundle".to_owned()),
         };
         vec![Diagnostic::error(code, subject, self.to_string())]
     }
@@ -201,7 +164,7 @@ impl Sources<'_> {
         let json = index.to_json();
 
         let mut files: BTreeMap<&str, File<'_>> =
-            contents.0.iter().map(|(path, (entry, bytes))| (path.as_str(), File::of(entry, bytes))).collect();
+            contents.0.iter().map(|(path, (entry, bytes))| (path.as_str(), file(entry, bytes))).collect();
         files.insert(INDEX, File { bytes: &json, storage: Storage::Deflated });
         let bytes = write(&files)?;
         reread(&bytes, &index)?;
@@ -256,77 +219,10 @@ impl<'a> Contents<'a> {
     }
 }
 
-/// One entry of the zip to be.
-struct File<'a> {
-    bytes: &'a [u8],
-    storage: Storage,
-}
-
-impl<'a> File<'a> {
-    fn of(entry: &Entry, bytes: &'a [u8]) -> Self {
-        let storage = if entry.role == Role::Artifact { Storage::Aligned } else { Storage::Deflated };
-        Self { bytes, storage }
-    }
-}
-
-/// How an entry is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Storage {
-    Deflated,
-    /// As it is, at a multiple of [`ARTIFACT_ALIGNMENT`].
-    Aligned,
-}
-
-/// A zip of that one entry, as a bundle has it.
-pub(crate) fn signature_entry(path: &str, bytes: &[u8]) -> Result<Vec<u8>, Error> {
-    write(&BTreeMap::from([(path, File { bytes, storage: Storage::Deflated })]))
-}
-
-/// A zip of that one artifact, aligned for the beginning of a file.
-pub(crate) fn artifact_entry(path: &str, bytes: &[u8]) -> Result<Vec<u8>, Error> {
-    write(&BTreeMap::from([(path, File { bytes, storage: Storage::Aligned })]))
-}
-
-fn write(files: &BTreeMap<&str, File<'_>>) -> Result<Vec<u8>, Error> {
-    let found = files.len() as u64;
-    if found > MAX_ENTRIES {
-        return Err(Error::TooManyEntries { found, allowed: MAX_ENTRIES });
-    }
-    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-    let mut total = 0;
-    for (path, file) in files {
-        total += file.bytes.len() as u64;
-        if total > MAX_BUNDLE_BYTES {
-            return Err(Error::TooLarge { allowed: MAX_BUNDLE_BYTES });
-        }
-        zip.start_file(*path, options(file.storage)).map_err(zip_failed)?;
-        zip.write_all(file.bytes).map_err(Error::Zip)?;
-    }
-    let bytes = zip.finish().map_err(zip_failed)?.into_inner();
-    if bytes.len() as u64 > MAX_BUNDLE_BYTES {
-        return Err(Error::TooLarge { allowed: MAX_BUNDLE_BYTES });
-    }
-    Ok(bytes)
-}
-
-fn options(storage: Storage) -> SimpleFileOptions {
-    let options = SimpleFileOptions::default()
-        .last_modified_time(DateTime::default())
-        .unix_permissions(MODE)
-        // Otherwise it is the system that this program runs on.
-        .system(System::Unix);
-    match storage {
-        Storage::Deflated => {
-            options.compression_method(CompressionMethod::Deflated).compression_level(Some(DEFLATE_LEVEL))
-        }
-        Storage::Aligned => options
-            .compression_method(CompressionMethod::Stored)
-            .with_alignment(const { ARTIFACT_ALIGNMENT as u16 }),
-    }
-}
-
-fn zip_failed(error: zip::result::ZipError) -> Error {
-    Error::Zip(io::Error::other(error))
+/// Artifacts are mapped from the bundle: stored as they are. All else is compressed.
+fn file<'a>(entry: &Entry, bytes: &'a [u8]) -> File<'a> {
+    let storage = if entry.role == Role::Artifact { Storage::Aligned } else { Storage::Deflated };
+    File { bytes, storage }
 }
 
 /// Reads what was written, every entry with its digest: no bundle leaves that a loader refuses.

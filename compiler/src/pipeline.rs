@@ -4,7 +4,6 @@ use std::mem;
 use std::path::Path;
 
 use subako_loader::engine;
-use subako_manifest::bundle::OpenBundle;
 use subako_manifest::diagnostic::{Diagnostic, Explain, Refused, Severity};
 use subako_manifest::key::KeyId;
 use subako_manifest::target::Target;
@@ -208,20 +207,12 @@ pub fn build(
     record.packed = Some(record::Packed::of(&bundle));
     let mut signed_by = None;
     if let Some(signing) = &options.signing {
-        let key_id = record.timed(progress, Step::Sign, what, || sign(&mut bundle, signing))?;
+        let key_id = record.timed(progress, Step::Sign, what, || sign::sign_packed(&mut bundle, signing))?;
         record.signed.push(key_id);
         signed_by = Some(key_id);
     }
     let (tools, timings) = (discovered.tools, record.timings);
     Ok(Built { bundle, signed_by, upload, rewrite: report, artifacts, origins, tools, timings })
-}
-
-/// Puts a signature into the bundle, and gives the key that made it.
-fn sign(bundle: &mut Bundle, signing: &Signing) -> Result<KeyId, Error> {
-    let open = OpenBundle::open(bundle.bytes.as_slice()).map_err(pack::Error::Unreadable)?;
-    let envelope = sign::sign(&open, signing)?;
-    bundle.bytes = sign::attach(&open, &envelope)?;
-    Ok(envelope.key_id())
 }
 
 impl Warnings {

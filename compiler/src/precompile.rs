@@ -6,10 +6,12 @@ mod artifact;
 mod cache;
 mod child;
 mod cpu;
+mod farm;
 mod functions;
 mod shares;
 mod targets;
 
+use std::convert::Infallible;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,6 +26,7 @@ use subako_manifest::digest::Digest;
 use subako_manifest::limits;
 use subako_manifest::target::Target;
 use subako_manifest::text::{grouped, shown};
+use subako_registry as registry;
 use wasmtime::{Config, Engine};
 
 use crate::progress::Progress;
@@ -36,6 +39,7 @@ pub use artifact::{ArtifactError, Sections, inspect};
 pub use cache::{Cache, Error as CacheError};
 pub use child::{COMPILE_COMMAND, compile_child};
 pub use cpu::{CpuLevel, cpu_features, cpu_levels};
+pub use farm::{Farm, Place, Use, unusable};
 pub use functions::Functions;
 pub use targets::{default_targets, host_target, known, target};
 
@@ -59,6 +63,8 @@ pub struct Artifact {
 pub enum Source {
     /// It was there already, made from the same module by the same engine.
     Cache,
+    /// Somebody trusted had compiled it from the same module by the same engine, and shared it.
+    Registry,
     /// It was compiled.
     Compiler,
 }
@@ -103,11 +109,13 @@ pub struct Settings {
     pub memory_bytes: u64,
     /// Where artifacts and functions are kept, if anywhere.
     pub cache: Option<Cache>,
+    /// Where artifacts are shared with other builders, if anywhere.
+    pub farm: Option<Arc<Farm>>,
 }
 
 impl Settings {
     /// The stated defaults: as many jobs as there are cores, the limits of
-    /// [`subako_manifest::limits`], and no cache.
+    /// [`subako_manifest::limits`], and neither cache nor farm.
     #[must_use]
     pub fn new(program: PathBuf) -> Self {
         Self {
@@ -116,6 +124,7 @@ impl Settings {
             time: limits::COMPILE_TIME,
             memory_bytes: limits::COMPILE_MEMORY_BYTES,
             cache: None,
+            farm: None,
         }
     }
 }
@@ -250,8 +259,9 @@ impl Explain for Error {
     }
 }
 
-/// Compiles the module for every target, up to `settings.jobs` at once; what is in the cache is
-/// taken from there, and gives the same bytes.
+/// Compiles the module for every target, up to `settings.jobs` at once; what is in the cache, or in
+/// the one that is shared, is taken from there, and gives the same bytes. What is not from the shared
+/// one goes there.
 ///
 /// # Errors
 ///
@@ -276,25 +286,24 @@ fn precompile_bytes(
         known(target)?;
     }
     let digest = Digest::of(module);
-    let mut done: Vec<(usize, Result<Made, Error>)> = Vec::new();
     let mut orders = Vec::new();
-    let mut warnings = Vec::new();
     for (at, target) in targets.iter().enumerate() {
         let mut keys = None;
-        if let Some(cache) = &settings.cache {
-            let found = Keys::new(target, &compiler(target)?, &digest);
-            keys = Some(found);
-            let name = target.to_string();
-            progress.began("precompile", &name);
-            let made = find(cache, target, &found, &mut warnings);
-            progress.ended("precompile", &name);
-            if let Some(made) = made {
-                done.push((at, Ok(made)));
-                continue;
-            }
+        if settings.cache.is_some() || settings.farm.is_some() {
+            keys = Some(Keys::new(target, &compiler(target)?, &digest));
         }
         orders.push(Order { at, target, keys });
     }
+    let Ok(found) = registry::each(&orders, |order| Ok::<_, Infallible>(find(order, settings, progress)));
+    let (mut done, mut warnings) = (Vec::new(), Vec::new());
+    let mut found = found.into_iter();
+    orders.retain(|order| {
+        let (made, mut told) = found.next().unwrap_or_default();
+        warnings.append(&mut told);
+        let absent = made.is_none();
+        done.extend(made.map(|made| (order.at, Ok(made))));
+        absent
+    });
 
     let available = shares::available_memory();
     let at_once = shares::targets_at_once(settings.jobs, orders.len(), module.len() as u64, available);
@@ -337,6 +346,9 @@ fn precompile_bytes(
         all.origins.push(origin);
         all.warnings.append(&mut warnings);
     }
+    if let Some(farm) = &settings.farm {
+        all.warnings.append(&mut farm.warnings());
+    }
     Ok(all)
 }
 
@@ -344,7 +356,7 @@ fn precompile_bytes(
 struct Order<'a> {
     at: usize,
     target: &'a Target,
-    /// With a cache.
+    /// With a cache, whosesoever.
     keys: Option<Keys>,
 }
 
@@ -355,22 +367,61 @@ struct Made {
     warnings: Vec<Diagnostic>,
 }
 
+/// Looks for an artifact that was made before: here, then where others share theirs.
+fn find(order: &Order<'_>, settings: &Settings, progress: &dyn Progress) -> (Option<Made>, Vec<Diagnostic>) {
+    let (target, begun, mut warnings) = (order.target, Instant::now(), Vec::new());
+    let Some(keys) = &order.keys else { return (None, warnings) };
+    let name = target.to_string();
+    progress.began("precompile", &name);
+    let here = settings.cache.as_ref().and_then(|cache| find_here(cache, target, keys, &mut warnings));
+    let made = |artifact, source| Made {
+        artifact,
+        origin: origin(target, source, &Functions::default(), begun),
+        warnings: Vec::new(),
+    };
+    let found = match (here, &settings.farm) {
+        (Some(artifact), farm) => {
+            if let Some(farm) = farm {
+                farm.keep(target, keys, &artifact.bytes);
+            }
+            Some(made(artifact, Source::Cache))
+        }
+        (None, Some(farm)) => farm.find(target, keys).map(|artifact| {
+            keep(settings, order, &artifact, &mut warnings);
+            made(artifact, Source::Registry)
+        }),
+        (None, None) => None,
+    };
+    progress.ended("precompile", &name);
+    (found, warnings)
+}
+
 /// Takes an artifact from the cache. One that is damaged is told of, and compiled anew.
-fn find(cache: &Cache, target: &Target, keys: &Keys, warnings: &mut Vec<Diagnostic>) -> Option<Made> {
-    let begun = Instant::now();
+fn find_here(
+    cache: &Cache,
+    target: &Target,
+    keys: &Keys,
+    warnings: &mut Vec<Diagnostic>,
+) -> Option<Artifact> {
     let damaged = match cache.find(&keys.artifact) {
         Found::Absent => return None,
         Found::Damaged(path) => path,
         Found::Artifact(bytes) => match judged(bytes, target) {
-            Ok(artifact) => {
-                let origin = origin(target, Source::Cache, &Functions::default(), begun);
-                return Some(Made { artifact, origin, warnings: Vec::new() });
-            }
+            Ok(artifact) => return Some(artifact),
             Err(_) => cache.discard(&keys.artifact),
         },
     };
-    warnings.push(damaged_entry(&damaged, &format!("`{target}` is compiled anew")));
+    warnings.push(damaged_entry(&damaged, &format!("`{target}` is made anew")));
     None
+}
+
+/// Keeps an artifact for the next time.
+fn keep(settings: &Settings, order: &Order<'_>, artifact: &Artifact, warnings: &mut Vec<Diagnostic>) {
+    if let (Some(cache), Some(keys)) = (&settings.cache, &order.keys)
+        && let Err(error) = cache.keep(&keys.artifact, &artifact.bytes)
+    {
+        warnings.extend(without(&error));
+    }
 }
 
 fn make(module: &[u8], order: &Order<'_>, settings: &Settings, threads: usize) -> Result<Made, Error> {
@@ -398,10 +449,9 @@ fn make(module: &[u8], order: &Order<'_>, settings: &Settings, threads: usize) -
             warnings.push(Diagnostic::warning(Code::Io, folder.to_string_lossy(), message));
         }
     }
-    if let (Some(cache), Some(keys)) = (&settings.cache, &order.keys)
-        && let Err(error) = cache.keep(&keys.artifact, &artifact.bytes)
-    {
-        warnings.extend(without(&error));
+    keep(settings, order, &artifact, &mut warnings);
+    if let (Some(farm), Some(keys)) = (&settings.farm, &order.keys) {
+        farm.keep(target, keys, &artifact.bytes);
     }
     Ok(Made { artifact, origin: origin(target, Source::Compiler, &answer.functions, begun), warnings })
 }

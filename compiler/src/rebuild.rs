@@ -17,6 +17,7 @@ use subako_manifest::bundle::{self, MANIFEST, MODULE, OpenBundle, PACKAGE_DIR, S
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place, Refused};
 use subako_manifest::digest::Digest;
 use subako_manifest::index::{Engine, Entry, Role};
+use subako_manifest::key::KeyId;
 use subako_manifest::package::{self, Manifest};
 use subako_manifest::target::Target;
 use subako_manifest::text::shown;
@@ -30,6 +31,7 @@ use crate::progress::Progress;
 use crate::record::{self, Record, Step};
 use crate::rewrite::{self, Passes, Strip, rewrite};
 use crate::sbom::{Lineage, NotOurs};
+use crate::sign::{self, Signing};
 
 /// A bundle with new artifacts.
 #[derive(Debug)]
@@ -44,6 +46,8 @@ pub struct Rebuilt {
     pub tools: ToolSet,
     /// What was replaced.
     pub replaced: Replaced,
+    /// The key that signed the new one.
+    pub signed_by: Option<KeyId>,
 }
 
 /// A bundle that was rebuilt.
@@ -87,6 +91,9 @@ pub enum Error {
     /// The new bundle could not be written.
     #[error(transparent)]
     Pack(#[from] pack::Error),
+    /// The new bundle could not be signed.
+    #[error(transparent)]
+    Sign(#[from] sign::Error),
 }
 
 impl Explain for Error {
@@ -103,6 +110,7 @@ impl Explain for Error {
             Self::Rewrite(error) => error.diagnostics(),
             Self::Precompile(error) => error.diagnostics(),
             Self::Pack(error) => error.diagnostics(),
+            Self::Sign(error) => error.diagnostics(),
         }
     }
 }
@@ -129,6 +137,7 @@ pub fn rebuild<B: AsRef<[u8]>>(
     bundle: &OpenBundle<B>,
     targets: &[Target],
     settings: &precompile::Settings,
+    signing: Option<&Signing>,
     built: Option<Moment>,
     progress: &dyn Progress,
     record: &mut Record,
@@ -189,8 +198,14 @@ pub fn rebuild<B: AsRef<[u8]>>(
         compatibility: engine::compatibility(),
         sbom: sbom.as_ref(),
     };
-    let rebuilt = record.clocked(Step::Pack, || sources.pack())?;
+    let mut rebuilt = record.clocked(Step::Pack, || sources.pack())?;
     record.packed = Some(record::Packed::of(&rebuilt));
+    let mut signed_by = None;
+    if let Some(signing) = signing {
+        let key_id = record.clocked(Step::Sign, || sign::sign_packed(&mut rebuilt, signing))?;
+        record.signed.push(key_id);
+        signed_by = Some(key_id);
+    }
 
     let signatures: Vec<String> = bundle.signatures().map(str::to_owned).collect();
     if let Some(first) = signatures.first() {
@@ -200,13 +215,14 @@ pub fn rebuild<B: AsRef<[u8]>>(
             shown(first),
             if count == 1 { String::new() } else { format!(" and {} more", count - 1) },
         );
+        let hint = signing.is_none().then_some("sign the new one: `subakoc sign NEW --key KEY.pem`");
         let told = Diagnostic::warning(Code::RebuildUnsigned, first, message)
             .rule("a signature is of a bundle's index, which names each artifact by its digest (docs/bundle.md, \"Digests\")")
-            .hint("sign the new one: `subakoc sign NEW --key KEY.pem`");
+            .maybe_hint(hint.map(str::to_owned));
         record.warnings.push(told);
     }
     let replaced = Replaced { digest: bundle.digest(), engine: index.engine.clone(), signatures };
-    Ok(Rebuilt { bundle: rebuilt, precompiled, manifest, tools, replaced })
+    Ok(Rebuilt { bundle: rebuilt, precompiled, manifest, tools, replaced, signed_by })
 }
 
 /// The assets by their paths in the package.

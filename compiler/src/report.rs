@@ -229,6 +229,7 @@ fn draw_origins(origins: &[Origin], sheet: &mut Sheet, detail: Detail) {
         let line = |origin: &Origin| {
             let how = match origin.source {
                 Source::Cache => "from the cache".to_owned(),
+                Source::Registry => "from the shared cache".to_owned(),
                 Source::Compiler => functions(origin.functions_compiled, origin.functions_reused)
                     .map_or_else(|| "compiled".to_owned(), |some| format!("{some} compiled")),
             };
@@ -236,15 +237,19 @@ fn draw_origins(origins: &[Origin], sheet: &mut Sheet, detail: Detail) {
         };
         return sheet.field("compiled", origins.iter().map(line));
     }
-    let cached = origins.iter().filter(|origin| origin.source == Source::Cache).count();
+    let from = |source| origins.iter().filter(|origin| origin.source == source).count();
+    let (cached, shared) = (from(Source::Cache), from(Source::Registry));
     let compiled = origins.iter().map(|origin| origin.functions_compiled).sum();
     let reused = origins.iter().map(|origin| origin.functions_reused).sum();
     let mut parts = Vec::new();
     if cached > 0 {
         parts.push(format!("{cached} of {} artifacts from the cache", origins.len()));
     }
+    if shared > 0 {
+        parts.push(format!("{shared} of {} artifacts from the shared cache", origins.len()));
+    }
     if let Some(functions) = functions(compiled, reused) {
-        let others = if cached > 0 { " of the others" } else { "" };
+        let others = if cached + shared > 0 { " of the others" } else { "" };
         parts.push(format!("{functions}{others} compiled"));
     }
     if !parts.is_empty() {

@@ -8,13 +8,14 @@
 pub mod key;
 pub mod program;
 pub mod provenance;
-pub(crate) mod records;
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use p256::ecdsa;
-use subako_manifest::bundle::{OpenBundle, SIGNATURES_DIR, signature_path};
+use subako_manifest::bundle::write::{WriteError, signature_entry};
+use subako_manifest::bundle::{OpenBundle, SIGNATURES_DIR, records, signature_path};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place};
 use subako_manifest::envelope::{Envelope, pae};
 use subako_manifest::key::{Algorithm, KeyId, NotPublicKey, PublicKey};
@@ -40,7 +41,7 @@ pub enum Signer {
 #[derive(Debug)]
 pub struct Signing {
     /// Who signs.
-    pub signer: Signer,
+    pub signer: Arc<Signer>,
     /// What is said of the build.
     pub provenance: Provenance,
 }
@@ -129,6 +130,9 @@ pub enum Error {
     },
     /// The signature does not fit into the bundle.
     #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The bundle with it cannot be read.
+    #[error(transparent)]
     Pack(#[from] pack::Error),
 }
 
@@ -162,6 +166,7 @@ impl Explain for Error {
                     false => diagnostic.hint(format!("signed by: {}", shown(&there.join(", ")))),
                 }
             }
+            Self::Write(error) => return error.diagnostics(),
             Self::Pack(error) => return error.diagnostics(),
         }]
     }
@@ -177,12 +182,24 @@ impl Signer {
         }
     }
 
-    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Error> {
+    pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Error> {
         match self {
             Self::Key(key) => Ok(key.sign(message)),
             Self::Program(program) => program.sign(message),
         }
     }
+}
+
+/// Puts a signature into a bundle that was packed, and gives the key that made it.
+///
+/// # Errors
+///
+/// There is none, or it does not fit.
+pub fn sign_packed(bundle: &mut pack::Bundle, signing: &Signing) -> Result<KeyId, Error> {
+    let open = OpenBundle::open(bundle.bytes.as_slice()).map_err(pack::Error::Unreadable)?;
+    let envelope = sign(&open, signing)?;
+    bundle.bytes = attach(&open, &envelope)?;
+    Ok(envelope.key_id())
 }
 
 /// Signs a statement about the bundle.
@@ -206,7 +223,7 @@ pub fn sign<B: AsRef<[u8]>>(bundle: &OpenBundle<B>, signing: &Signing) -> Result
 /// The bundle would be too large.
 pub fn attach<B: AsRef<[u8]>>(bundle: &OpenBundle<B>, envelope: &Envelope) -> Result<Vec<u8>, Error> {
     let path = path(envelope.key_id());
-    let entry = pack::signature_entry(&path, &envelope.to_json())?;
+    let entry = signature_entry(&path, &envelope.to_json())?;
     let mut records = records::read(bundle.bytes());
     records.retain(|record| record.path() != path.as_bytes());
     let at = records.partition_point(|record| record.path() < path.as_bytes());

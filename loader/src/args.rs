@@ -239,7 +239,9 @@ Exit status:
 /// Install a bundle, to run it without verifying it again
 ///
 /// The bundle is verified, and the artifact for this host, the tools and the assets are kept in the
-/// cache under the bundle's digest, and under the package's name.
+/// cache under the bundle's digest, and under the package's name. Where the loader was built with the
+/// feature `registry`, BUNDLE can also be `oci://HOST/REPOSITORY@DIGEST`: then the index, what all
+/// targets share and that artifact are pulled, and nothing else. With a trusted key, `:TAG` is enough.
 #[derive(Debug, clap::Args)]
 #[command(after_help = INSTALL_HELP)]
 pub(crate) struct Install {
@@ -250,6 +252,28 @@ pub(crate) struct Install {
     pub(crate) target: Option<Target>,
     #[command(flatten)]
     pub(crate) shared: Shared,
+    #[cfg(feature = "registry")]
+    #[command(flatten)]
+    pub(crate) registry: Registry,
+}
+
+/// How a registry is spoken to.
+#[cfg(feature = "registry")]
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Registry")]
+pub(crate) struct Registry {
+    /// The user; without it, what `docker login` has kept for the registry
+    #[arg(long, value_name = "NAME", requires = "password_stdin")]
+    pub(crate) username: Option<String>,
+    /// Read the user's password, or token, from stdin
+    #[arg(long, requires = "username")]
+    pub(crate) password_stdin: bool,
+    /// Speak plain http to a registry that is not on this machine
+    #[arg(long)]
+    pub(crate) plain_http: bool,
+    /// Certificates (PEM) of CAs to trust beside those of the Web
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
 }
 
 const INSTALL_HELP: &str = "\

@@ -6,6 +6,8 @@ mod call;
 mod exec;
 mod install;
 mod program;
+#[cfg(feature = "registry")]
+mod registry;
 mod tools;
 mod trust;
 

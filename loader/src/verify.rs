@@ -281,7 +281,8 @@ impl VerifiedArtifact {
     /// # Safety
     ///
     /// The engine runs the bytes as they are. They must be what the compiler of this process made,
-    /// by the settings of [`crate::engine`]; bytes from anywhere else come through [`verify`].
+    /// by the settings of [`crate::engine`], or what somebody has signed as such whom the user trusts
+    /// for it; bytes from anywhere else come through [`verify`].
     #[expect(unsafe_code, reason = "only the caller can know where the bytes are from")]
     pub unsafe fn built_here(bytes: &[u8], target: Target) -> Result<Self, ArtifactError> {
         let memory = Memory::copy_of(bytes).map_err(ArtifactError::Memory)?;

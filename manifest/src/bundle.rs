@@ -1,5 +1,5 @@
-//! Bundles, read: a zip whose every byte is accounted for by its index. The writer is
-//! `compiler/src/pack.rs`; `docs/bundle.md` describes the bytes.
+//! Bundles, read: a zip whose every byte is accounted for by its index. What they
+//! hold is put together by `compiler/src/pack.rs`, and written by `bundle/write.rs`; `docs/bundle.md` describes the bytes.
 //!
 //! 1. The entries are `bundle.json`, exactly those that it names, and `signatures/<key id>.json`.
 //!    Artifacts may be absent: then the bundle is thin.
@@ -16,8 +16,12 @@
 
 mod error;
 mod layout;
+#[cfg(feature = "write")]
+pub mod records;
 #[cfg(test)]
 pub(crate) mod tests;
+#[cfg(feature = "write")]
+pub mod write;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

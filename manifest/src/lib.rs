@@ -15,6 +15,7 @@ pub mod index;
 pub mod key;
 pub mod limits;
 pub mod package;
+pub mod progress;
 pub mod quantity;
 pub mod statement;
 pub mod target;

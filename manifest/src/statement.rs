@@ -1,4 +1,5 @@
-//! What is signed: an in-toto Statement v1 that says of a bundle, by its digest, how it was built.
+//! What is signed: an in-toto Statement v1 that says of a bundle, by its digest, how it was built. (Or
+//! of an artifact, what it was compiled from: [`Statement::of_artifact`], which vouches for no bundle.)
 //!
 //! The JSON is compact and has one spelling; a field twice is another spelling, wherever it is. The
 //! subjects are the bundle (`bundle.json`, whose digest is the bundle's) and the upload, in this
@@ -6,7 +7,7 @@
 //! about a bundle, also that it is bad, so no other type vouches.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::bundle::INDEX;
 use crate::digest::Digest;
@@ -16,6 +17,8 @@ use crate::text::{grouped, shown};
 pub const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
 /// SLSA's name of its provenance.
 pub const PREDICATE_TYPE: &str = "https://slsa.dev/provenance/v1";
+/// What an artifact was compiled from: for build servers that share what they compile.
+pub const COMPILED_TYPE: &str = "urn:subako:compiled:1";
 /// How the second subject is called.
 pub const UPLOAD: &str = "upload";
 
@@ -94,6 +97,19 @@ impl Statement {
             subject: vec![subject(INDEX, bundle), subject(UPLOAD, upload)],
             predicate_type: PREDICATE_TYPE.to_owned(),
             predicate,
+        }
+    }
+
+    /// A statement that the artifact with this digest and of so many bytes was compiled from `inputs`:
+    /// module, target, engine. It has one spelling: whoever knows what it should say compares the
+    /// payloads.
+    #[must_use]
+    pub fn of_artifact(path: &str, artifact: Digest, bytes: u64, inputs: &Value) -> Self {
+        Self {
+            kind: STATEMENT_TYPE.to_owned(),
+            subject: vec![Subject { name: path.to_owned(), digest: DigestSet { sha256: artifact.hex() } }],
+            predicate_type: COMPILED_TYPE.to_owned(),
+            predicate: json!({ "inputs": inputs, "bytes": bytes }),
         }
     }
 

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
+use subako_manifest::digest::Digest;
 use tempfile::TempDir;
 
 use crate::in_ci;
@@ -163,6 +164,44 @@ impl Registry {
     pub fn get(&self, path: &str, accept: &str) -> Response {
         let headers = vec![("Host".to_owned(), self.host()), ("Accept".to_owned(), accept.to_owned())];
         self.forward(&Request { method: "GET".into(), path: path.into(), headers, body: Vec::new() })
+    }
+
+    /// Puts a manifest under a tag, as any tool may.
+    ///
+    /// # Panics
+    ///
+    /// When the registry does not take it.
+    #[track_caller]
+    pub fn put_manifest(&self, repository: &str, tag: &str, json: &[u8]) {
+        let path = format!("/v2/{repository}/manifests/{tag}");
+        let answer = self.send("PUT", &path, "application/vnd.oci.image.manifest.v1+json", json);
+        assert_eq!(answer.status, 201, "{}", String::from_utf8_lossy(&answer.body));
+    }
+
+    /// Puts a blob, as any tool may.
+    ///
+    /// # Panics
+    ///
+    /// As [`Registry::put_manifest`].
+    #[track_caller]
+    pub fn put_blob(&self, repository: &str, bytes: &[u8]) {
+        let path = format!("/v2/{repository}/blobs/uploads/");
+        let begun = self.send("POST", &path, "application/octet-stream", b"");
+        let location = begun.header("location").expect("an upload has a place");
+        let (_, place) = location.split_once(&self.host()).expect("the place is here");
+        let place = format!("{place}&digest={}", Digest::of(bytes));
+        let answer = self.send("PUT", &place, "application/octet-stream", bytes);
+        assert_eq!(answer.status, 201, "{}", String::from_utf8_lossy(&answer.body));
+    }
+
+    fn send(&self, method: &str, path: &str, media_type: &str, body: &[u8]) -> Response {
+        let headers = [
+            ("Host", self.host()),
+            ("Content-Type", media_type.to_owned()),
+            ("Content-Length", body.len().to_string()),
+        ];
+        let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        self.forward(&Request { method: method.into(), path: path.into(), headers, body: body.to_owned() })
     }
 
     fn connect(&self) -> TcpStream {

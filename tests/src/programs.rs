@@ -26,7 +26,16 @@ pub struct Programs {
 /// Both programs, built on the first use.
 pub fn programs() -> &'static Programs {
     static PROGRAMS: OnceLock<Programs> = OnceLock::new();
-    PROGRAMS.get_or_init(build)
+    PROGRAMS.get_or_init(|| Programs {
+        subakoc: build("subako-compiler", "subakoc", None),
+        loader: build("subako-loader", "subako-loader", None),
+    })
+}
+
+/// `subako-loader` with registries, built on the first use.
+pub fn loader_with_registry() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| build("subako-loader", "subako-loader", Some("registry")))
 }
 
 /// Runs `subakoc` with `arguments`.
@@ -72,7 +81,8 @@ pub fn tests_directory() -> PathBuf {
     directory
 }
 
-fn build() -> Programs {
+/// Builds a program, and gives a copy that is called after its feature too.
+fn build(package: &str, name: &str, feature: Option<&str>) -> PathBuf {
     let built = profile_directory();
     let profile =
         built.file_name().expect("the profile has a name").to_str().expect("cargo names it in ASCII");
@@ -83,24 +93,20 @@ fn build() -> Programs {
     let lock = File::create(copies.join("lock")).expect("the target directory is ours to write");
     lock.lock().expect("the lock file can be locked");
 
-    let program = |package: &str, name: &str| {
-        let mut command = cargo();
-        command.args(["build", "--locked", "--quiet", "--package", package, "--bin", name]);
-        command.arg("--target-dir").arg(built.parent().expect("the profile's folder is in `target`"));
-        match profile {
-            "debug" => {}
-            "release" => _ = command.arg("--release"),
-            other => _ = command.args(["--profile", other]),
-        }
-        let status = command.status().expect("cargo runs");
-        assert!(status.success(), "`cargo build --package {package}` ended with {status}");
-        copy(&built.join(name), &copies.join(name));
-        copies.join(name)
-    };
-    Programs {
-        subakoc: program("subako-compiler", "subakoc"),
-        loader: program("subako-loader", "subako-loader"),
+    let mut command = cargo();
+    command.args(["build", "--locked", "--quiet", "--package", package, "--bin", name]);
+    command.arg("--target-dir").arg(built.parent().expect("the profile's folder is in `target`"));
+    match profile {
+        "debug" => {}
+        "release" => _ = command.arg("--release"),
+        other => _ = command.args(["--profile", other]),
     }
+    command.args(feature.iter().flat_map(|feature| ["--features", feature]));
+    let status = command.status().expect("cargo runs");
+    assert!(status.success(), "`cargo build --package {package}` ended with {status}");
+    let copy_name = feature.map_or(name.to_owned(), |feature| format!("{name}-{feature}"));
+    copy(&built.join(name), &copies.join(&copy_name));
+    copies.join(copy_name)
 }
 
 /// Copies a program, unless the same one is there already: what runs is never written to.

@@ -18,7 +18,7 @@ use subako_tests::oci_registry::memory::Memory;
 use subako_tests::oci_registry::server::{Request, Response, Server};
 use subako_tests::oci_registry::{Access, PASSWORD, Registry, USER};
 use subako_tests::package::{hello, hello_bundle};
-use subako_tests::programs::{loader, programs};
+use subako_tests::programs::{loader, loader_with_registry, programs};
 use subako_tests::run::Run;
 
 const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
@@ -731,4 +731,152 @@ fn a_registry_of_files() {
         };
         assert_eq!(code(&run.exits(3)), expected);
     }
+}
+
+/// `subako-loader`, built with registries, which knows no credentials but those in `config.json`
+/// here, and its cache.
+struct Deployment<'a> {
+    desk: &'a Desk,
+    cache: String,
+}
+
+impl<'a> Deployment<'a> {
+    fn new(desk: &'a Desk) -> Self {
+        let cache = desk.path("loader-cache").to_str().expect("the path is UTF-8").to_owned();
+        Self { desk, cache }
+    }
+
+    fn install(&self, reference: &str, more: &[&str]) -> Run {
+        self.install_with(reference, more, b"")
+    }
+
+    fn install_with(&self, reference: &str, more: &[&str], stdin: &[u8]) -> Run {
+        let mut command = Command::new(loader_with_registry());
+        command.args(["install", reference, "--format", "json", "--cache-dir", &self.cache]).args(more);
+        command.env("DOCKER_CONFIG", self.desk.folder.path()).env("HOME", self.desk.folder.path());
+        Run::with_stdin(&mut command, stdin)
+    }
+
+    fn installed(&self) -> usize {
+        let run = loader(["cache", "list", "--cache-dir", &self.cache]).exits(0);
+        run.stdout.lines().count()
+    }
+}
+
+#[test]
+fn a_loader_installs_from_a_registry() {
+    let Some(registry) = Registry::start(Access::Open) else { return };
+    let desk = Desk::new();
+    let (bundle, public) = signed(&desk);
+    let published = desk.publish(&bundle, &registry.reference("hello:1"), &[]).exits(0).json();
+    let manifest = text(&published["manifest"]).to_owned();
+    let deployment = Deployment::new(&desk);
+    let server = Server::start(move |request| Some(registry.forward(request)));
+    let of = |version: &str| format!("oci://{}/hello{version}", server.host());
+    let pinned = of(&format!("@{manifest}"));
+
+    let installed = deployment.install(&pinned, &["--trust", &public]).exits(0).json();
+    assert_eq!(installed["digest"], published["digest"]);
+    assert_eq!(installed["signed_by"].as_array().unwrap().len(), 1);
+    // The index, what all targets share, the one artifact, and the signature.
+    let fetched = server.seen().iter().filter(|request| request.fetches_blob()).count();
+    assert_eq!(fetched, 4);
+    // What runs it needs no registry.
+    let digest = text(&installed["digest"]);
+    let call =
+        ["call", "--cache-dir", &deployment.cache, "--trust", &public, digest, "greet", r#"{"name":"Ada"}"#];
+    let run = loader(call).exits(0);
+    assert_eq!(run.stdout, "Hello, Ada!\n");
+
+    // Another target; and by a tag, as a key is trusted.
+    let more = ["--target", PULLEY_TARGET, "--trust", &public];
+    let installed = deployment.install(&of(":1"), &more).exits(0).json();
+    assert_eq!(installed["target"], PULLEY_TARGET);
+    let run = loader(call).exits(0);
+    assert_eq!(run.stdout, "Hello, Ada!\n");
+    let help = Run::of(Command::new(loader_with_registry()).args(["install", "--help"])).exits(0);
+    assert!(help.stdout.contains("oci://HOST/REPOSITORY@DIGEST"), "{help}");
+    // By the digest alone, it is what the user names.
+    let run = deployment.install(&pinned, &["--allow-unsigned"]).exits(0);
+    assert!(run.stderr.contains("--allow-unsigned accepts"), "{run}");
+}
+
+const PULLEY_TARGET: &str = "pulley64";
+
+#[test]
+fn a_loader_installs_nothing_that_nobody_vouches_for() {
+    let desk = Desk::new();
+    let (memory, _) = filled(&desk);
+    let keys = Keys::default();
+    let (_, stranger) = keys.make("stranger", Kind::Ed25519, &[]);
+    let public = desk.path("builder.pub").to_str().unwrap().to_owned();
+    let deployment = Deployment::new(&desk);
+    let manifest = Digest::of(&memory.stored().manifests["1"].1).to_string();
+    let server = memory.serve(|_| None);
+    let of = |version: &str| format!("oci://{}/hello{version}", server.host());
+    let pinned = of(&format!("@{manifest}"));
+    let other = of(&format!("@{}", Digest::of(b"another")));
+    let refused = |reference: &str, more: &[&str], status: i32, expected: &str| {
+        let run = deployment.install(reference, more).exits(status);
+        assert_eq!(code(&run), expected, "{run}");
+        assert_eq!(deployment.installed(), 0, "nothing is left behind");
+    };
+    // Nothing is asked for without a digest or a key.
+    refused(&of(":1"), &["--allow-unsigned"], 2, "E0927");
+    refused(&of(":1"), &[], 2, "E0927");
+    refused(&of("/Hello"), &["--trust", &public], 2, "E0840");
+    assert_eq!(server.seen().len(), 0);
+
+    refused(&pinned, &[], 3, "E0802");
+    refused(&of(":1"), &["--trust", &stranger], 3, "E0803");
+    refused(&other, &["--trust", &public], 3, "E0850");
+    refused(&pinned, &["--trust", &public, "--target", "s390x-unknown-linux-gnu"], 2, "E0854");
+
+    // A registry that gives another manifest for the digest, and one that gives other blobs.
+    for of_manifests in [true, false] {
+        let of_server = memory.clone();
+        let lying = memory.serve(move |request| {
+            let wanted = if of_manifests {
+                request.place().contains("/manifests/sha256:")
+            } else {
+                request.fetches_blob()
+            };
+            wanted.then(|| {
+                let mut answer = of_server.answer(request);
+                *answer.body.last_mut().unwrap() ^= 1;
+                answer
+            })
+        });
+        refused(&format!("oci://{}/hello@{manifest}", lying.host()), &["--trust", &public], 3, "E0852");
+    }
+    let _ = deployment.install(&pinned, &["--trust", &public]).exits(0);
+    assert_eq!(deployment.installed(), 1);
+}
+
+#[test]
+fn a_loader_is_known_to_a_registry_as_subakoc_is() {
+    let Some(registry) = Registry::start(Access::Password) else { return };
+    let desk = Desk::new();
+    let reference = registry.reference("hello:1");
+    let host = registry.host();
+    let config = |json: Value| fs::write(desk.path("config.json"), json.to_string()).unwrap();
+    let auth = base64(format!("{USER}:{PASSWORD}").as_bytes());
+    config(json!({"auths": {host.as_str(): {"auth": auth}}}));
+    let published = desk.publish(hello_bundle().path(), &reference, &[]).exits(0).json();
+    let pinned = text(&published["pinned"]);
+    let deployment = Deployment::new(&desk);
+    let _ = deployment.install(pinned, &["--allow-unsigned"]).exits(0);
+    config(json!({}));
+    assert_eq!(code(&deployment.install(pinned, &["--allow-unsigned"]).exits(5)), "E0844");
+    let given = ["--allow-unsigned", "--username", USER, "--password-stdin"];
+    let _ = deployment.install_with(pinned, &given, PASSWORD.as_bytes()).exits(0);
+}
+
+#[test]
+fn a_slim_loader_says_what_it_lacks() {
+    let pinned = format!("oci://ghcr.io/team/hello@{}", Digest::of(b"any"));
+    let run = loader(["install", &pinned, "--allow-unsigned"]).exits(2);
+    assert_eq!(run.errors(), ["E0926"], "{run}");
+    assert!(run.stderr.contains(&format!("`subakoc pull {pinned} -o FILE.subako --target host`")), "{run}");
+    assert!(run.stderr.contains("`--features registry`"), "{run}");
 }

@@ -13,8 +13,11 @@ use subako_tests::workspace;
 
 /// The crates that a package's normal dependencies are, itself included.
 fn tree(package: &str) -> Vec<String> {
-    let run = Run::of(cargo().args([
-        "tree",
+    tree_with(package, &[])
+}
+
+fn tree_with(package: &str, features: &[&str]) -> Vec<String> {
+    let run = Run::of(cargo().arg("tree").args(features).args([
         "--locked",
         "--package",
         package,
@@ -43,7 +46,16 @@ fn the_loader_has_no_compiler() {
         "wasmtime-internal-winch",
         "walrus",
     ];
-    for name in tree("subako-loader") {
+    let slim = tree("subako-loader");
+    for name in ["subako-registry", "ureq", "zip"] {
+        assert!(
+            !slim.iter().any(|it| it == name),
+            "`{name}` is in the slim loader: it goes behind a feature"
+        );
+    }
+    let with_registry = tree_with("subako-loader", &["--features", "registry"]);
+    assert!(with_registry.iter().any(|name| name == "subako-registry"));
+    for name in slim.into_iter().chain(with_registry) {
         assert!(
             !compilers.contains(&name.as_str()),
             "`{name}` is in the loader: find who asks for it with `cargo tree -p subako-loader -e normal -i {name}`"
@@ -91,7 +103,7 @@ fn sources() -> Vec<PathBuf> {
         }
     }
     let mut found = Vec::new();
-    for folder in ["manifest", "loader", "compiler", "tests"] {
+    for folder in ["manifest", "registry", "loader", "compiler", "tests"] {
         list(&workspace().join(folder), &mut found);
     }
     found.sort();

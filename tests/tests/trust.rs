@@ -1004,6 +1004,8 @@ fn every_test_that_the_page_names_is_there() {
     for path in [
         "tests/tests/trust.rs",
         "tests/tests/crash.rs",
+        "tests/tests/farm.rs",
+        "tests/tests/publish.rs",
         "tests/tests/reports.rs",
         "manifest/src/bundle/tests.rs",
         "manifest/src/key/tests.rs",

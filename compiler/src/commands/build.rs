@@ -4,7 +4,7 @@ use std::mem;
 
 use subako_compiler::pipeline::{self, Options, SbomOptions};
 use subako_compiler::precompile;
-use subako_compiler::sign::{Signing, provenance};
+use subako_compiler::sign::provenance;
 use subako_manifest::diagnostic::Diagnostic;
 
 use super::compiling::{settings, targets};
@@ -27,14 +27,16 @@ fn build(args: &Build, console: &Console, run: &mut Run) -> Result<(BuildReport,
     let record = &mut run.record;
     // All that can be wrong with the command line is told before the work begins.
     let targets = targets(&args.targets)?.unwrap_or_else(precompile::default_targets);
+    let flags = provenance::flags(&args.passes.passes(), args.sbom);
+    let signing = signing::wanted(args.sign.as_deref(), &args.signing, Some(flags))?;
     let options = Options {
         limits: args.reading.limits(),
         passes: args.passes.passes(),
         targets,
-        precompile: settings(&args.compiling, &mut record.of_machine)?,
+        precompile: settings(&args.compiling, &args.sharing, signing.as_ref(), &mut record.of_machine)?,
         warnings: args.reading.warnings(),
         sbom: args.sbom.then(sbom).transpose()?,
-        signing: signing(args)?,
+        signing,
     };
     let destination = Destination::new(&args.output)?.outside(&args.package)?;
 
@@ -56,12 +58,4 @@ fn build(args: &Build, console: &Console, run: &mut Run) -> Result<(BuildReport,
 
 fn sbom() -> Result<SbomOptions, Stop> {
     Ok(SbomOptions { built: signing::finished()? })
-}
-
-fn signing(args: &Build) -> Result<Option<Signing>, Stop> {
-    if args.sign.is_none() && args.signing.signer.is_none() {
-        return Ok(None);
-    }
-    let flags = provenance::flags(&args.passes.passes(), args.sbom);
-    signing::signing(args.sign.as_deref(), &args.signing, Some(flags)).map(Some)
 }

@@ -4,14 +4,16 @@ use std::collections::BTreeSet;
 use std::env;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 
 use subako_compiler::precompile::{self, Cache};
+use subako_compiler::sign::Signing;
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain as _, Severity};
 use subako_manifest::target::{self, Target};
 
-use super::Stop;
-use crate::args::Compiling;
+use super::{Stop, sharing};
+use crate::args::{Compiling, Sharing};
 
 /// The targets meant by the names, each once, sorted; nothing where there is no name. Every name
 /// that is none is told.
@@ -41,6 +43,8 @@ pub(super) fn targets(names: &[String]) -> Result<Option<Vec<Target>>, Stop> {
 /// How to compile. `warnings` says so where the cache that nobody named cannot be used.
 pub(super) fn settings(
     typed: &Compiling,
+    sharing: &Sharing,
+    signing: Option<&Signing>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<precompile::Settings, Stop> {
     let program = env::current_exe().map_err(|error| {
@@ -54,6 +58,7 @@ pub(super) fn settings(
         time: typed.compile_timeout.0,
         memory_bytes: typed.compile_memory.bytes(),
         cache: cache(typed, warnings)?,
+        farm: sharing::farm(sharing, signing, warnings)?.map(Arc::new),
     })
 }
 

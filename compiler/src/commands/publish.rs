@@ -1,12 +1,12 @@
 //! `subakoc publish`.
 
-use subako_compiler::publish::layout::Layout;
-use subako_compiler::publish::reference::{Place, Reference, Version};
-use subako_compiler::publish::registry::{Intent, Registry};
-use subako_compiler::publish::{Store, push};
 use subako_manifest::bundle::OpenBundle;
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain as _};
 use subako_manifest::text::shown;
+use subako_registry::layout::Layout;
+use subako_registry::reference::{NotReference, Place, Reference, Version};
+use subako_registry::registry::{Intent, Registry};
+use subako_registry::{Store, push};
 
 use super::inspect::{in_file, read};
 use super::registry::options;
@@ -35,10 +35,11 @@ pub(super) fn run(args: &Publish, console: &Console) -> Result<u8, Stop> {
 
 /// What the user named.
 pub(super) fn reference(text: &str) -> Result<Reference, Stop> {
-    text.parse().map_err(|error| {
-        let message = format!("`{}` {error}", shown(text));
-        let told = Diagnostic::error(Code::ReferenceInvalid, text, message)
-            .hint("a reference is `oci://HOST/REPOSITORY:TAG` or `dir:PATH:TAG`");
-        Stop::Refused(vec![told])
-    })
+    let hint = "a reference is `oci://HOST/REPOSITORY:TAG` or `dir:PATH:TAG`";
+    text.parse().map_err(|error| not_reference(text, error, hint))
+}
+
+pub(super) fn not_reference(text: &str, error: NotReference, hint: &str) -> Stop {
+    let message = format!("`{}` {error}", shown(text));
+    Stop::Refused(vec![Diagnostic::error(Code::ReferenceInvalid, text, message).hint(hint)])
 }

@@ -3,13 +3,15 @@
 use std::fs;
 
 use subako_compiler::precompile;
-use subako_compiler::publish::layout::Layout;
-use subako_compiler::publish::reference::Place;
-use subako_compiler::publish::registry::{Intent, Registry};
-use subako_compiler::publish::{Store, Wanted, pull};
+use subako_loader::pick::{HostCpu, pick};
 use subako_manifest::bundle::OpenBundle;
-use subako_manifest::diagnostic::{Code, Diagnostic};
+use subako_manifest::diagnostic::{Code, Diagnostic, Explain as _, Refused};
+use subako_manifest::index::Index;
 use subako_manifest::target::Target;
+use subako_registry::layout::Layout;
+use subako_registry::reference::Place;
+use subako_registry::registry::{Intent, Registry};
+use subako_registry::{Store, Wanted, pull};
 
 use super::publish::reference;
 use super::registry::options;
@@ -46,7 +48,7 @@ fn wanted(typed: &[String]) -> Result<Wanted, Stop> {
     }
     if typed.iter().any(|target| target == HOST) {
         if typed.len() == 1 {
-            return Ok(Wanted::Host);
+            return Ok(Wanted::Picked(here));
         }
         let message = "`host` stands for one target, and is given alone";
         return Err(Stop::Refused(vec![Diagnostic::error(Code::Usage, HOST, message)]));
@@ -59,4 +61,12 @@ fn wanted(typed: &[String]) -> Result<Wanted, Stop> {
         }
     }
     Ok(Wanted::Targets(targets))
+}
+
+/// What a loader picks on this machine.
+fn here(index: &Index) -> Result<Target, Refused> {
+    match pick(index, &HostCpu::detect(), None) {
+        Ok(pick) => Ok(pick.target().clone()),
+        Err(error) => Err(Refused(error.diagnostics())),
+    }
 }

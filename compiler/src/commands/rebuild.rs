@@ -33,7 +33,8 @@ fn rebuilt(
     let record = &mut run.record;
     // All that can be wrong with the command line is told before the work begins.
     let targets = targets(&args.targets)?;
-    let settings = settings(&args.compiling, &mut record.of_machine)?;
+    let signing = signing::wanted(args.sign.as_deref(), &args.signing, None)?;
+    let settings = settings(&args.compiling, &args.sharing, signing.as_ref(), &mut record.of_machine)?;
     let destination = Destination::new(&args.output)?;
 
     let here = |diagnostics| in_file(&args.bundle, diagnostics);
@@ -47,7 +48,7 @@ fn rebuilt(
     let built = old.entry(SBOM).map_or(Ok(None), |_| signing::finished())?;
 
     let progress = console.progress();
-    let rebuilt = rebuild(&old, &targets, &settings, built, &*progress, record);
+    let rebuilt = rebuild(&old, &targets, &settings, signing.as_ref(), built, &*progress, record);
     drop(progress);
     let mut warnings = mem::take(&mut record.warnings);
     let rebuilt = match rebuilt {

@@ -4,6 +4,7 @@ use std::env;
 use std::fs;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use subako_compiler::sign::key::{PrivateKey, read_secret};
 use subako_compiler::sign::program::Program;
@@ -23,6 +24,18 @@ const IN_VARIABLE: &str = "env:";
 /// The time of the build, where somebody wants it told (reproducible-builds.org).
 const EPOCH: &str = "SOURCE_DATE_EPOCH";
 
+/// The signer that the options mean, if they mean one.
+pub(super) fn wanted(
+    key: Option<&str>,
+    typed: &args::Signing,
+    flags: Option<Vec<String>>,
+) -> Result<Option<Signing>, Stop> {
+    match (key, &typed.signer) {
+        (None, None) => Ok(None),
+        _ => signing(key, typed, flags).map(Some),
+    }
+}
+
 /// The signer that the options mean; clap has seen to it that there is one.
 pub(super) fn signing(
     key: Option<&str>,
@@ -39,7 +52,7 @@ pub(super) fn signing(
         (Some(command), Some(path)) => Signer::Program(Program::new(command.clone(), public_key(path)?)),
         _ => Signer::Key(private_key(key.unwrap_or_default(), &typed.passphrase)?),
     };
-    Ok(Signing { signer, provenance })
+    Ok(Signing { signer: Arc::new(signer), provenance })
 }
 
 fn private_key(name: &str, typed: &args::Passphrase) -> Result<PrivateKey, Stop> {
@@ -54,7 +67,7 @@ fn private_key(name: &str, typed: &args::Passphrase) -> Result<PrivateKey, Stop>
     })?)
 }
 
-fn public_key(path: &Path) -> Result<PublicKey, Stop> {
+pub(super) fn public_key(path: &Path) -> Result<PublicKey, Stop> {
     let file = path.to_string_lossy().into_owned();
     let text = fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
     let read = PublicKey::from_pem(&text);

@@ -7,9 +7,9 @@
 //!   functions/<key>/*.pack     functions compiled for one target by one engine
 //! ```
 //!
-//! A key is the SHA-256 over the target with its CPU level, the engine (its version, our format
+//! A key is the SHA-256 over a line of JSON: the target with its CPU level, the engine (its version, our format
 //! number, the digest over its settings, and the engine's own hash over all that changes what it
-//! makes) and this program's version; an artifact's also over the module's digest.
+//! makes) and this program's version; an artifact's also has the module's digest.
 //!
 //! An artifact's file, numbers in bytes: `SUBAKOC1` (8), the key (32), the SHA-256 of the artifact
 //! (32), the artifact. A file that is anything else is damaged: it is told of,
@@ -25,6 +25,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use serde_json::{Value, json};
 use subako_loader::engine;
 use subako_loader::ownership::{is_ours_alone, make_directory};
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain};
@@ -214,12 +215,14 @@ pub(super) fn used(file: &File) {
 }
 
 /// What is found in the cache, and under which keys the rest is looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Keys {
     /// Of a module's artifact for a target.
     pub(super) artifact: Digest,
     /// Of the functions that are compiled for that target, whatever their module.
     pub(super) functions: Digest,
+    /// What the artifact's stands for: all that the artifact is made from.
+    pub(super) inputs: Value,
 }
 
 impl Keys {
@@ -227,14 +230,20 @@ impl Keys {
     pub(super) fn new(target: &Target, compiler: &Engine, module: &Digest) -> Self {
         let mut state = Recorded(Vec::new());
         compiler.precompile_compatibility_hash().hash(&mut state);
-        let functions = format!(
-            "subakoc {}\n{ENGINE_NAME} {ENGINE_VERSION}, format {ARTIFACT_FORMAT}, {}, {}\n{target}\n",
-            env!("CARGO_PKG_VERSION"),
-            engine::compatibility(),
-            Digest::of(&state.0),
-        );
-        let artifact = format!("{functions}{module}\n");
-        Self { artifact: Digest::of(artifact.as_bytes()), functions: Digest::of(functions.as_bytes()) }
+        let mut inputs = json!({
+            "subakoc": env!("CARGO_PKG_VERSION"),
+            "engine": {
+                "name": ENGINE_NAME,
+                "version": ENGINE_VERSION,
+                "artifact_format": ARTIFACT_FORMAT,
+                "compatibility": engine::compatibility(),
+                "compiler": Digest::of(&state.0),
+            },
+            "target": target,
+        });
+        let functions = Digest::of(inputs.to_string().as_bytes());
+        inputs["module"] = json!(module);
+        Self { artifact: Digest::of(inputs.to_string().as_bytes()), functions, inputs }
     }
 }
 

@@ -34,7 +34,14 @@ fn script(directory: &Path, lines: &str) -> Settings {
         .arg(lines)
         .status();
     assert!(status.unwrap().success());
-    Settings { program, jobs: 2, time: Duration::from_secs(60), memory_bytes: 1 << 30, cache: None }
+    Settings {
+        program,
+        jobs: 2,
+        time: Duration::from_secs(60),
+        memory_bytes: 1 << 30,
+        cache: None,
+        farm: None,
+    }
 }
 
 fn answer(lines: &str, module: &[u8]) -> Result<Vec<u8>, Error> {

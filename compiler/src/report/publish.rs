@@ -1,11 +1,11 @@
 //! What `subakoc publish` did.
 
 use serde::Serialize;
-use subako_compiler::publish::Published;
-use subako_compiler::publish::reference::Reference;
 use subako_manifest::bundle::OpenBundle;
 use subako_manifest::digest::Digest;
 use subako_manifest::text::{grouped, shown};
+use subako_registry::Published;
+use subako_registry::reference::Reference;
 
 use super::paint::Paint;
 use super::sheet::Sheet;

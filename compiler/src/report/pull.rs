@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use serde::Serialize;
-use subako_compiler::publish::Pulled;
-use subako_compiler::publish::reference::Reference;
 use subako_manifest::diagnostic::Diagnostic;
 use subako_manifest::digest::Digest;
 use subako_manifest::target::Target;
 use subako_manifest::text::{grouped, shown};
+use subako_registry::Pulled;
+use subako_registry::reference::Reference;
 
 use super::paint::Paint;
 use super::sheet::Sheet;

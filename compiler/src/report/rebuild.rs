@@ -19,6 +19,9 @@ pub(crate) struct RebuildReport {
     ok: bool,
     diagnostics: Vec<Diagnostic>,
     bundle: Bundle,
+    /// The key that signed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signed_by: Option<String>,
     replaced: Old,
     package: Package,
     engine: Engine,
@@ -29,7 +32,7 @@ pub(crate) struct RebuildReport {
 
 impl RebuildReport {
     pub(crate) fn new(rebuilt: Rebuilt, output: &Path, warnings: Vec<Diagnostic>) -> Self {
-        let Rebuilt { bundle, precompiled, manifest, tools, replaced } = rebuilt;
+        let Rebuilt { bundle, precompiled, manifest, tools, replaced, signed_by } = rebuilt;
         let artifact = |artifact: subako_compiler::precompile::Artifact| {
             Artifact::new(artifact_entry(&bundle.index, &artifact.target)?, artifact.sections)
         };
@@ -37,6 +40,7 @@ impl RebuildReport {
             ok: true,
             diagnostics: warnings,
             bundle: Bundle::new(output, bundle.bytes.len(), bundle.digest),
+            signed_by: signed_by.map(|key_id| key_id.to_string()),
             replaced: Old::of(&replaced),
             package: Package::new(&manifest, bundle.index.upload),
             engine: bundle.index.engine.clone(),
@@ -69,6 +73,7 @@ impl Report for RebuildReport {
             let lost = self.replaced.signatures.iter().map(|id| format!("lost: {}", shown(id)));
             sheet.field("signatures", lost);
         }
+        sheet.field("signed by", self.signed_by.clone());
         sheet.field("replaces", [self.replaced.digest.to_string()]);
         self.bundle.draw(&mut sheet, self.package.upload);
         sheet.into_text()
@@ -86,6 +91,7 @@ mod tests {
             ok: true,
             diagnostics: Vec::new(),
             bundle: samples::bundle(),
+            signed_by: None,
             replaced: Old { digest: samples::digest(), engine, signatures: vec!["key-1".to_owned()] },
             package: samples::package(),
             engine: samples::engine(),

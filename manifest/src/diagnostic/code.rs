@@ -139,6 +139,9 @@ codes! {
     CompileCacheShared = "E0511", Environment, "the compile cache may be written by others";
     RebuildUnsigned = "E0512", Input, "a rebuilt bundle has no signatures";
     RebuildDisagrees = "E0513", Input, "a bundle's index and its entries disagree";
+    SharedCacheEntry = "E0514", Input, "an artifact of the shared compile cache is not believed";
+    SharedCacheFails = "E0515", Environment, "the shared compile cache cannot be used";
+    SharedCacheKey = "E0516", Usage, "the shared compile cache has no key";
 
     // E06: discover
     DiscoverCrashed = "E0601", Input, "the module crashed during discovery";
@@ -278,6 +281,8 @@ codes! {
     CacheShared = "E0923", Environment, "a part of the cache may be written by others";
     CacheAbsent = "E0924", Usage, "there is no place for the cache";
     Interrupted = "E0925", Environment, "the call is interrupted";
+    RegistryLeftOut = "E0926", Usage, "the loader was built without registries";
+    RegistryUnpinned = "E0927", Usage, "a bundle in a registry has neither a digest nor a trusted key";
     PolicyAbsent = "E0950", Input, "the network policy is not there";
     PolicyJson = "E0951", Input, "the network policy is not JSON";
     PolicyField = "E0952", Input, "a field of the network policy is missing, unknown, there twice or of another type";

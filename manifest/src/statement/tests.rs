@@ -70,6 +70,21 @@ fn other_types_vouch_for_nothing() {
 }
 
 #[test]
+fn what_an_artifact_is_made_from_vouches_for_no_bundle() {
+    // Even one whose artifact has the bundle's digest.
+    let statement = Statement::of_artifact("bundle.json", bundle(), 7, &json!({ "target": "pulley64" }));
+    let payload = String::from_utf8(statement.to_payload()).unwrap();
+    let expected = format!(
+        "{{\"_type\":\"https://in-toto.io/Statement/v1\",\"subject\":[\
+         {{\"name\":\"bundle.json\",\"digest\":{{\"sha256\":\"{}\"}}}}],\
+         \"predicateType\":\"urn:subako:compiled:1\",\"predicate\":{{\"inputs\":{{\"target\":\"pulley64\"}},\"bytes\":7}}}}",
+        bundle().hex()
+    );
+    assert_eq!(payload, expected);
+    assert!(matches!(about(&payload), Err(Error::Type { field: "predicateType", .. })));
+}
+
+#[test]
 fn the_subjects_are_the_bundle_and_its_upload() {
     let swapped = Statement::new(upload(), bundle(), json!({}));
     let swapped = String::from_utf8(swapped.to_payload()).unwrap();

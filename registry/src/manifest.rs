@@ -8,69 +8,71 @@ use serde_json::Value;
 use subako_manifest::digest::Digest;
 
 /// The type of a manifest.
-pub(super) const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
+pub(crate) const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 /// The type of a list of manifests.
-pub(super) const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
+pub(crate) const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
 /// The type of `{}`, which stands where there is nothing to say.
-pub(super) const EMPTY_TYPE: &str = "application/vnd.oci.empty.v1+json";
+pub(crate) const EMPTY_TYPE: &str = "application/vnd.oci.empty.v1+json";
 /// [`EMPTY_TYPE`]'s one value.
-pub(super) const EMPTY: &[u8] = b"{}";
+pub(crate) const EMPTY: &[u8] = b"{}";
 
 /// What a published bundle is.
-pub(super) const BUNDLE_TYPE: &str = "application/vnd.subako.bundle.v1";
+pub(crate) const BUNDLE_TYPE: &str = "application/vnd.subako.bundle.v1";
 /// The config of a published bundle: its `bundle.json`.
-pub(super) const BUNDLE_INDEX_TYPE: &str = "application/vnd.subako.bundle.index.v1+json";
+pub(crate) const BUNDLE_INDEX_TYPE: &str = "application/vnd.subako.bundle.index.v1+json";
 /// The layer that all targets share: the bundle without artifacts and signatures.
-pub(super) const THIN_TYPE: &str = "application/vnd.subako.bundle.thin.v1+zip";
+pub(crate) const THIN_TYPE: &str = "application/vnd.subako.bundle.thin.v1+zip";
 /// The layer of one artifact.
-pub(super) const ARTIFACT_TYPE: &str = "application/vnd.subako.artifact.v1";
+pub(crate) const ARTIFACT_TYPE: &str = "application/vnd.subako.artifact.v1";
 /// What a published signature is.
-pub(super) const SIGNATURE_TYPE: &str = "application/vnd.subako.signature.v1";
-/// The layer of a signature: its envelope.
-pub(super) const ENVELOPE_TYPE: &str = "application/vnd.dsse.envelope.v1+json";
+pub(crate) const SIGNATURE_TYPE: &str = "application/vnd.subako.signature.v1";
+/// What an artifact of a shared compile cache is.
+pub(crate) const COMPILED_TYPE: &str = "application/vnd.subako.compiled.v1";
+/// The layer of a signature, and the config of a [`COMPILED_TYPE`]: its envelope.
+pub(crate) const ENVELOPE_TYPE: &str = "application/vnd.dsse.envelope.v1+json";
 
 /// The annotation by which ordinary tools name the file that they make of a layer.
-pub(super) const TITLE: &str = "org.opencontainers.image.title";
+pub(crate) const TITLE: &str = "org.opencontainers.image.title";
 /// The annotation that has a manifest's tag in an image layout.
-pub(super) const REF_NAME: &str = "org.opencontainers.image.ref.name";
+pub(crate) const REF_NAME: &str = "org.opencontainers.image.ref.name";
 
 /// Bytes of a manifest: what registries take (OCI distribution, "Pushing manifests").
-pub(super) const MAX_MANIFEST_BYTES: u64 = 4 * subako_manifest::limits::MIB;
+pub(crate) const MAX_MANIFEST_BYTES: u64 = 4 * subako_manifest::limits::MIB;
 
 /// A blob or a manifest: what it is, its digest and size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Descriptor {
-    pub(super) media_type: String,
-    pub(super) digest: Digest,
-    pub(super) size: u64,
+    pub(crate) media_type: String,
+    pub(crate) digest: Digest,
+    pub(crate) size: u64,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) annotations: BTreeMap<String, String>,
+    pub(crate) annotations: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) artifact_type: Option<String>,
+    pub(crate) artifact_type: Option<String>,
 }
 
 /// A manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Manifest {
-    pub(super) schema_version: u32,
+pub(crate) struct Manifest {
+    pub(crate) schema_version: u32,
     #[serde(default)]
-    pub(super) media_type: String,
+    pub(crate) media_type: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) artifact_type: Option<String>,
-    pub(super) config: Descriptor,
-    pub(super) layers: Vec<Descriptor>,
+    pub(crate) artifact_type: Option<String>,
+    pub(crate) config: Descriptor,
+    pub(crate) layers: Vec<Descriptor>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) subject: Option<Descriptor>,
+    pub(crate) subject: Option<Descriptor>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) annotations: BTreeMap<String, String>,
+    pub(crate) annotations: BTreeMap<String, String>,
 }
 
 /// A list of manifests. Whatever else others have put there stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct List {
+pub(crate) struct List {
     schema_version: u32,
     #[serde(default)]
     media_type: String,
@@ -81,7 +83,7 @@ pub(super) struct List {
 
 impl Descriptor {
     /// Of these bytes.
-    pub(super) fn of(media_type: &str, bytes: &[u8]) -> Self {
+    pub(crate) fn of(media_type: &str, bytes: &[u8]) -> Self {
         Self {
             media_type: media_type.to_owned(),
             digest: Digest::of(bytes),
@@ -91,20 +93,20 @@ impl Descriptor {
         }
     }
 
-    pub(super) fn annotated(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn annotated(mut self, name: &str, value: &str) -> Self {
         self.annotations.insert(name.to_owned(), value.to_owned());
         self
     }
 
     /// The same blob, by what it is alone.
-    pub(super) fn bare(&self) -> Self {
+    pub(crate) fn bare(&self) -> Self {
         let (annotations, artifact_type) = (BTreeMap::new(), None);
         Self { media_type: self.media_type.clone(), annotations, artifact_type, ..*self }
     }
 }
 
 impl Manifest {
-    pub(super) fn new(artifact_type: &str, config: Descriptor, layers: Vec<Descriptor>) -> Self {
+    pub(crate) fn new(artifact_type: &str, config: Descriptor, layers: Vec<Descriptor>) -> Self {
         Self {
             schema_version: 2,
             media_type: MANIFEST_TYPE.to_owned(),
@@ -117,17 +119,17 @@ impl Manifest {
     }
 
     /// What the manifest is: its artifact type, or its config's, as older tools have it.
-    pub(super) fn kind(&self) -> &str {
+    pub(crate) fn kind(&self) -> &str {
         self.artifact_type.as_deref().unwrap_or(&self.config.media_type)
     }
 
-    pub(super) fn to_json(&self) -> Vec<u8> {
+    pub(crate) fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a manifest holds text, numbers and lists only")
     }
 }
 
 impl List {
-    pub(super) fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         Self {
             schema_version: 2,
             media_type: INDEX_TYPE.to_owned(),
@@ -136,17 +138,17 @@ impl List {
         }
     }
 
-    pub(super) fn to_json(&self) -> Vec<u8> {
+    pub(crate) fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a list holds text, numbers and lists only")
     }
 
     /// The descriptors that can be read.
-    pub(super) fn known(&self) -> impl Iterator<Item = Descriptor> {
+    pub(crate) fn known(&self) -> impl Iterator<Item = Descriptor> {
         self.manifests.iter().filter_map(|listed| Descriptor::deserialize(listed).ok())
     }
 
     /// Takes the descriptor in, unless one of its digest and annotations is there.
-    pub(super) fn add(&mut self, descriptor: &Descriptor) {
+    pub(crate) fn add(&mut self, descriptor: &Descriptor) {
         let same =
             |it: Descriptor| it.digest == descriptor.digest && it.annotations == descriptor.annotations;
         if !self.known().any(same) {
@@ -156,7 +158,7 @@ impl List {
     }
 
     /// Takes out those that have this annotation.
-    pub(super) fn remove(&mut self, annotation: &str, value: &str) {
+    pub(crate) fn remove(&mut self, annotation: &str, value: &str) {
         self.manifests.retain(|it| it["annotations"][annotation].as_str() != Some(value));
     }
 }

@@ -1,5 +1,5 @@
-//! Publish: a bundle goes to an OCI registry, or into an OCI image layout on disk, and comes back
-//! with the same bytes (design, "Publishing"). `docs/publish.md` describes what is stored.
+//! Bundles in registries: a bundle goes to an OCI registry, or into an OCI image layout on disk, and
+//! comes back with the same bytes (design, "Publishing"). `docs/publish.md` describes what is stored.
 //!
 //! 1. [`mod@reference`] says where; `store` is what can be done there, by [`registry`] over HTTP and
 //!    by [`layout`] in a directory.
@@ -7,7 +7,11 @@
 //!    it together again.
 //! 3. [`push()`] and [`pull()`] are the two ways. Neither believes what it is given: whatever comes
 //!    from a store is compared with its digest.
+//! 4. [`compiled`] is an artifact without a bundle, for build servers to share.
 
+#![forbid(unsafe_code)]
+
+pub mod compiled;
 pub mod credentials;
 mod error;
 mod layers;
@@ -18,6 +22,7 @@ mod push;
 pub mod reference;
 pub mod registry;
 mod store;
+pub mod unfinished;
 
 pub use error::Error;
 pub use pull::{Pulled, Wanted, pull};
@@ -29,16 +34,20 @@ const AT_ONCE: usize = 4;
 
 /// Does `work` for each of `pieces`, some at the same time, and gives the results in their order.
 /// After an error no further piece is begun.
-fn each<T: Sync, R: Send>(
+///
+/// # Errors
+///
+/// The first error of `work` by the order of the pieces.
+pub fn each<T: Sync, R: Send, E: Send>(
     pieces: &[T],
-    work: impl Fn(&T) -> Result<R, Error> + Sync,
-) -> Result<Vec<R>, Error> {
+    work: impl Fn(&T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::thread;
 
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let done: Mutex<Vec<(usize, Result<R, Error>)>> = Mutex::default();
+    let done: Mutex<Vec<(usize, Result<R, E>)>> = Mutex::default();
     thread::scope(|scope| {
         for _ in 0..AT_ONCE.min(pieces.len()) {
             scope.spawn(|| {

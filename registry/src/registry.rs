@@ -17,7 +17,9 @@ use super::manifest::{Descriptor, INDEX_TYPE, List, MANIFEST_TYPE, MAX_MANIFEST_
 use super::reference::{Repository, Version};
 use super::{Error, Store};
 use http::{Answer, Call, Http};
-use retry::{Patience, Trouble};
+use retry::{Attempts, Trouble};
+
+pub use retry::Patience;
 
 /// What is to be done in the repository: registries give tokens for one or the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +39,20 @@ pub struct Options {
     pub ca: Option<(std::path::PathBuf, Vec<u8>)>,
     /// Who we are.
     pub credentials: Option<Credentials>,
+    /// How long somebody waits for it.
+    pub patience: Patience,
+}
+
+/// The certificates in a file.
+///
+/// # Errors
+///
+/// [`Error::Certificate`], where it cannot be read. What is in it is looked at by [`Registry::new`].
+pub fn read_ca(path: &std::path::Path) -> Result<(std::path::PathBuf, Vec<u8>), Error> {
+    match std::fs::read(path) {
+        Ok(pem) => Ok((path.to_owned(), pem)),
+        Err(error) => Err(Error::Certificate { path: path.to_owned(), why: error.to_string() }),
+    }
 }
 
 /// A repository of a registry.
@@ -54,7 +70,7 @@ const LIST_ROUNDS: u32 = 8;
 const PROGRESS_BYTES: usize = 1024 * 1024;
 
 /// Whether a registry is Docker Hub, by the name that people give it.
-pub(super) fn is_docker_hub(host: &str) -> bool {
+pub(crate) fn is_docker_hub(host: &str) -> bool {
     matches!(host, "docker.io" | "index.docker.io" | "registry-1.docker.io")
 }
 
@@ -118,7 +134,7 @@ impl Registry {
     ) -> Result<HeaderMap, Error> {
         let url = self.manifest_url(version);
         let call = Call { body: Some((media_type, bytes)), ..Call::new(Method::PUT, &url) };
-        let mut patience = Patience::default();
+        let mut attempts = Attempts::new(Patience::Long);
         loop {
             let answer = self.http.call(&call)?;
             if matches!(answer.status, 200..=204) {
@@ -132,7 +148,7 @@ impl Registry {
             if !IN_A_RACE.iter().any(|code| answer.says(code)) {
                 return Err(error);
             }
-            patience.bear(Trouble::Passing { error: Box::new(error), asked: None })?;
+            attempts.bear(Trouble::Passing { error: Box::new(error), asked: None })?;
         }
     }
 
@@ -182,11 +198,11 @@ impl Store for Registry {
     }
 
     fn put(&self, blob: &Descriptor, bytes: &[u8]) -> Result<(), Error> {
-        let mut patience = Patience::default();
+        let mut attempts = self.http.attempts();
         loop {
             match self.send(blob, bytes) {
                 Ok(()) => return Ok(()),
-                Err(trouble) => patience.bear(trouble)?,
+                Err(trouble) => attempts.bear(trouble)?,
             }
             // What was cut off at the very end may be there.
             if self.has(blob)? {
@@ -197,7 +213,7 @@ impl Store for Registry {
 
     fn blob(&self, blob: &Descriptor) -> Result<Vec<u8>, Error> {
         let url = self.blob_url(&blob.digest);
-        let (mut bytes, mut patience) = (Vec::new(), Patience::default());
+        let (mut bytes, mut attempts) = (Vec::new(), self.http.attempts());
         loop {
             let before = bytes.len();
             let call = Call {
@@ -215,10 +231,10 @@ impl Store for Registry {
                     _ => return Err(answer.refused(&url)),
                 },
                 Err(trouble) => {
-                    if bytes.len() >= before + PROGRESS_BYTES {
-                        patience = Patience::default();
+                    if self.http.is_patient() && bytes.len() >= before + PROGRESS_BYTES {
+                        attempts = self.http.attempts();
                     }
-                    patience.bear(trouble)?;
+                    attempts.bear(trouble)?;
                 }
             }
         }
@@ -258,14 +274,13 @@ impl Store for Registry {
             return Ok(());
         }
         // The registry does not list referrers itself. Others may write the list at the same time.
-        let patience = Patience::default();
         for round in 0..LIST_ROUNDS {
             let mut list = self.listed(subject)?;
             if list.known().any(|it| it.digest == manifest.digest) {
                 return Ok(());
             }
             if round > 0 {
-                patience.jitter();
+                retry::jitter();
                 list = self.listed(subject)?;
             }
             list.add(manifest);

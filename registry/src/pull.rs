@@ -6,9 +6,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use subako_loader::pick::{HostCpu, pick};
 use subako_manifest::bundle::{MAX_INDEX_BYTES, MAX_SIGNATURE_BYTES, OpenBundle, signature_path};
-use subako_manifest::diagnostic::{Code, Diagnostic};
+use subako_manifest::diagnostic::{Code, Diagnostic, Refused};
 use subako_manifest::digest::Digest;
 use subako_manifest::envelope::Envelope;
 use subako_manifest::index::{Entry, Index};
@@ -23,7 +22,7 @@ use super::manifest::{
 };
 use super::reference::Version;
 use super::{Error, Store, each};
-use crate::progress::Progress;
+use subako_manifest::progress::Progress;
 
 /// Signatures of one bundle that are looked at: anybody who may push can add some.
 const MAX_SIGNATURES: usize = 64;
@@ -31,14 +30,14 @@ const MAX_SIGNATURES: usize = 64;
 const MAX_LAYER_BYTES: u64 = 0xffff_ffff;
 
 /// Which artifacts are pulled.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Wanted {
     /// All: the bundle as it was published.
     All,
     /// Those for these targets.
     Targets(Vec<Target>),
-    /// The one that a loader picks on this host.
-    Host,
+    /// The one that is picked of those in the index, as a loader does on its host.
+    Picked(fn(&Index) -> Result<Target, Refused>),
 }
 
 /// A bundle, pulled.
@@ -104,7 +103,7 @@ pub fn pull(
     if thin.index().artifacts().any(|(entry, _)| thin.has(entry)) || thin.signatures().next().is_some() {
         return Err(Error::Other("the layer for all targets has more than is for all".to_owned()));
     }
-    let contents = each(&artifacts, |(entry, target)| {
+    let contents = each::<_, _, Error>(&artifacts, |(entry, target)| {
         if let Some(here) = here.filter(|here| here.has(entry)) {
             return Ok((here.contents(entry)?, 0));
         }
@@ -188,7 +187,7 @@ fn wanted_artifacts<'a>(index: &'a Index, wanted: &Wanted) -> Result<Vec<(&'a En
     let targets = match wanted {
         Wanted::All => return Ok(index.artifacts().collect()),
         Wanted::Targets(targets) => targets.clone(),
-        Wanted::Host => vec![pick(index, &HostCpu::detect(), None)?.target().clone()],
+        Wanted::Picked(pick) => vec![pick(index)?],
     };
     layers::of_targets(index, &targets).map_err(|target| Error::Target {
         target,

@@ -73,30 +73,59 @@ pub enum NotReference {
     /// No directory.
     #[error("names no directory")]
     Path,
+    /// A tag or a digest, where whatever is there is meant.
+    #[error("has a tag or a digest, where a whole repository is meant")]
+    Version,
 }
 
 impl FromStr for Reference {
     type Err = NotReference;
 
     fn from_str(text: &str) -> Result<Self, NotReference> {
-        let (rest, registry) = match (text.strip_prefix("oci://"), text.strip_prefix("dir:")) {
-            (Some(rest), _) => (rest, true),
-            (None, Some(rest)) => (rest, false),
-            (None, None) => return Err(NotReference::Scheme),
-        };
-        let (rest, digest) = match rest.rsplit_once('@') {
-            Some((rest, digest)) if registry || digest.starts_with("sha256:") => {
-                (rest, Some(digest.parse::<Digest>().map_err(|_| NotReference::Digest)?))
-            }
-            _ => (rest, None),
-        };
-        let (place, tag) = if registry { repository(rest)? } else { directory(rest)? };
+        let (place, tag, digest) = parts(text)?;
         let version = match (digest, tag) {
             (Some(digest), _) => Version::Digest(digest),
             (None, tag) => Version::Tag(tag.unwrap_or(LATEST).to_owned()),
         };
         Ok(Self { place, version })
     }
+}
+
+impl FromStr for Place {
+    type Err = NotReference;
+
+    fn from_str(text: &str) -> Result<Self, NotReference> {
+        match parts(text)? {
+            (place, None, None) => Ok(place),
+            _ => Err(NotReference::Version),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Registry(repository) => write!(f, "oci://{}/{}", repository.host, repository.name),
+            Self::Directory(path) => write!(f, "dir:{}", path.display()),
+        }
+    }
+}
+
+/// The place, the tag and the digest of a reference.
+fn parts(text: &str) -> Result<(Place, Option<&str>, Option<Digest>), NotReference> {
+    let (rest, registry) = match (text.strip_prefix("oci://"), text.strip_prefix("dir:")) {
+        (Some(rest), _) => (rest, true),
+        (None, Some(rest)) => (rest, false),
+        (None, None) => return Err(NotReference::Scheme),
+    };
+    let (rest, digest) = match rest.rsplit_once('@') {
+        Some((rest, digest)) if registry || digest.starts_with("sha256:") => {
+            (rest, Some(digest.parse::<Digest>().map_err(|_| NotReference::Digest)?))
+        }
+        _ => (rest, None),
+    };
+    let (place, tag) = if registry { repository(rest)? } else { directory(rest)? };
+    Ok((place, tag, digest))
 }
 
 fn repository(text: &str) -> Result<(Place, Option<&str>), NotReference> {
@@ -196,10 +225,7 @@ impl Reference {
 
 impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Place::Registry(repository) => write!(f, "oci://{}/{}", repository.host, repository.name)?,
-            Place::Directory(path) => write!(f, "dir:{}", path.display())?,
-        }
+        write!(f, "{}", self.place)?;
         match &self.version {
             Version::Tag(tag) => write!(f, ":{tag}"),
             Version::Digest(digest) => write!(f, "@{digest}"),
@@ -261,6 +287,17 @@ mod tests {
             ("dir:a:", NotReference::Tag),
         ] {
             assert_eq!(text.parse::<Reference>(), Err(why), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_place_has_neither_tag_nor_digest() {
+        for text in ["oci://ghcr.io/team/cache", "oci://[::1]:5000/a", "dir:/a:b/c"] {
+            assert_eq!(text.parse::<Place>().unwrap().to_string(), text);
+        }
+        let pinned = format!("oci://h/r@{DIGEST}");
+        for text in ["oci://h/r:latest", &pinned, "dir:out:v1"] {
+            assert_eq!(text.parse::<Place>(), Err(NotReference::Version), "{text}");
         }
     }
 

@@ -10,7 +10,7 @@ use super::manifest::{
     BUNDLE_TYPE, Descriptor, EMPTY, EMPTY_TYPE, ENVELOPE_TYPE, MANIFEST_TYPE, Manifest, SIGNATURE_TYPE, TITLE,
 };
 use super::{Error, Store, each};
-use crate::progress::Progress;
+use subako_manifest::progress::Progress;
 
 /// A bundle, published.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub fn push(
         envelopes.iter().map(|envelope| signature(envelope, &descriptor)).collect();
     parts.extend(envelopes);
 
-    let sent = each(&parts, |part| {
+    let sent = each::<_, _, Error>(&parts, |part| {
         if store.has(&part.descriptor)? {
             return Ok(None);
         }

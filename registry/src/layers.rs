@@ -11,27 +11,27 @@
 
 use std::borrow::Cow;
 
-use subako_manifest::bundle::{self, INDEX, NATIVE_DIR, OpenBundle, SIGNATURES_DIR};
+use subako_manifest::bundle::write::{WriteError, artifact_entry, signature_entry};
+use subako_manifest::bundle::{self, INDEX, NATIVE_DIR, OpenBundle, SIGNATURES_DIR, records};
 use subako_manifest::index::{Entry, Index};
 use subako_manifest::target::Target;
 
+use super::Error;
 use super::manifest::{
     ARTIFACT_TYPE, BUNDLE_INDEX_TYPE, BUNDLE_TYPE, Descriptor, Manifest, THIN_TYPE, TITLE,
 };
-use crate::pack;
-use crate::sign::records;
 
 /// A blob to be stored.
 #[derive(Debug)]
-pub(super) struct Part<'a> {
-    pub(super) descriptor: Descriptor,
-    pub(super) bytes: Cow<'a, [u8]>,
+pub(crate) struct Part<'a> {
+    pub(crate) descriptor: Descriptor,
+    pub(crate) bytes: Cow<'a, [u8]>,
     /// For people.
-    pub(super) name: String,
+    pub(crate) name: String,
 }
 
 /// The parts of a bundle, the config first.
-pub(super) fn split(bundle: &OpenBundle<impl AsRef<[u8]>>) -> Result<Vec<Part<'_>>, pack::Error> {
+pub(crate) fn split(bundle: &OpenBundle<impl AsRef<[u8]>>) -> Result<Vec<Part<'_>>, Error> {
     let thin = thin(bundle.bytes())?;
     let title = format!("{}.thin.subako", bundle.index().package);
     let mut parts = vec![
@@ -47,14 +47,14 @@ pub(super) fn split(bundle: &OpenBundle<impl AsRef<[u8]>>) -> Result<Vec<Part<'_
         },
     ];
     for (entry, target) in bundle.index().artifacts() {
-        let bytes = bundle.contents(entry).map_err(pack::Error::Unreadable)?;
+        let bytes = bundle.contents(entry)?;
         parts.push(Part { descriptor: artifact(entry), bytes, name: target.to_string() });
     }
     Ok(parts)
 }
 
 /// The manifest of these parts.
-pub(super) fn manifest(package: &str, parts: &[Part<'_>]) -> Manifest {
+pub(crate) fn manifest(package: &str, parts: &[Part<'_>]) -> Manifest {
     let mut descriptors = parts.iter().map(|part| part.descriptor.clone());
     let config = descriptors.next().expect("the config is the first part");
     let mut manifest = Manifest::new(BUNDLE_TYPE, config, descriptors.collect());
@@ -63,7 +63,7 @@ pub(super) fn manifest(package: &str, parts: &[Part<'_>]) -> Manifest {
 }
 
 /// The layer of an artifact.
-pub(super) fn artifact(entry: &Entry) -> Descriptor {
+pub(crate) fn artifact(entry: &Entry) -> Descriptor {
     Descriptor {
         media_type: ARTIFACT_TYPE.to_owned(),
         digest: entry.digest,
@@ -74,7 +74,7 @@ pub(super) fn artifact(entry: &Entry) -> Descriptor {
 }
 
 /// The bundle, given by its whole file, without artifacts and signatures.
-pub(super) fn thin(bundle: &[u8]) -> Result<Vec<u8>, pack::Error> {
+pub(crate) fn thin(bundle: &[u8]) -> Result<Vec<u8>, WriteError> {
     let mut records = records::read(bundle);
     let goes =
         |path: &[u8]| path.starts_with(NATIVE_DIR.as_bytes()) || path.starts_with(SIGNATURES_DIR.as_bytes());
@@ -84,17 +84,17 @@ pub(super) fn thin(bundle: &[u8]) -> Result<Vec<u8>, pack::Error> {
 
 /// Puts a bundle together: the thin one, artifacts by their paths, and signatures by theirs.
 /// Every entry is then read and compared with the index.
-pub(super) fn join(
+pub(crate) fn join(
     thin: &[u8],
     artifacts: &[(&str, Cow<'_, [u8]>)],
     signatures: &[(String, Vec<u8>)],
-) -> Result<Vec<u8>, pack::Error> {
+) -> Result<Vec<u8>, Error> {
     let mut added = Vec::new();
     for (path, bytes) in artifacts {
-        added.push(pack::artifact_entry(path, bytes)?);
+        added.push(artifact_entry(path, bytes)?);
     }
     for (path, bytes) in signatures {
-        added.push(pack::signature_entry(path, bytes)?);
+        added.push(signature_entry(path, bytes)?);
     }
     let mut records = records::read(thin);
     records.extend(added.iter().flat_map(|entry| records::read(entry)));
@@ -110,7 +110,7 @@ pub(super) fn join(
 }
 
 /// The artifacts of the index for these targets, or the targets that it has not.
-pub(super) fn of_targets<'a>(
+pub(crate) fn of_targets<'a>(
     index: &'a Index,
     targets: &[Target],
 ) -> Result<Vec<(&'a Entry, &'a Target)>, Target> {
@@ -121,7 +121,7 @@ pub(super) fn of_targets<'a>(
 }
 
 /// Opens the thin part of a bundle, strictly.
-pub(super) fn open_thin(bytes: Vec<u8>) -> Result<OpenBundle<Vec<u8>>, bundle::Error> {
+pub(crate) fn open_thin(bytes: Vec<u8>) -> Result<OpenBundle<Vec<u8>>, bundle::Error> {
     let thin = OpenBundle::open(bytes)?;
     for entry in thin.present() {
         thin.contents(entry)?;

@@ -4,14 +4,12 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use subako_loader::pick;
 use subako_manifest::bundle;
-use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place};
+use subako_manifest::bundle::write::WriteError;
+use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place, Refused};
 use subako_manifest::digest::Digest;
 use subako_manifest::target::Target;
 use subako_manifest::text::{grouped, shown};
-
-use crate::pack;
 
 /// Why a bundle was not published, or not pulled. Addresses have no credentials in them.
 #[derive(Debug, thiserror::Error)]
@@ -20,12 +18,12 @@ pub enum Error {
     /// The bundle is not what its index says.
     #[error(transparent)]
     Bundle(#[from] bundle::Error),
-    /// The bundle cannot be taken apart or put together.
+    /// The bundle cannot be put together.
     #[error(transparent)]
-    Pack(#[from] pack::Error),
-    /// No artifact runs on this host.
+    Write(#[from] WriteError),
+    /// No artifact is wanted.
     #[error(transparent)]
-    Pick(#[from] pick::Error),
+    Picked(#[from] Refused),
     /// The bundle to publish has not all its artifacts.
     #[error("`{}` is absent: the bundle is thin", shown(.path))]
     Thin {
@@ -43,6 +41,9 @@ pub enum Error {
     /// What is published is not a bundle, or not whole.
     #[error("what is published there is not a bundle: {}", shown(.0))]
     Other(String),
+    /// What is stored is not an artifact of a shared compile cache.
+    #[error("what is stored there is not an artifact of a compile cache: {}", shown(.0))]
+    NotCompiled(String),
     /// More than is taken.
     #[error("`{}` has {} bytes, at most {} are allowed", shown(.name), grouped(*.found), grouped(*.allowed))]
     TooLarge {
@@ -169,6 +170,14 @@ pub enum Error {
         /// Why not; never the credentials themselves.
         why: String,
     },
+    /// No password where one was to be.
+    #[error("`{}` gives no password: {}", shown(.name), shown(.why))]
+    Password {
+        /// Where.
+        name: String,
+        /// Why not.
+        why: String,
+    },
     /// A file for a CA without a certificate.
     #[error("`{}` has no certificate: {}", shown(&.path.to_string_lossy()), shown(.why))]
     Certificate {
@@ -181,11 +190,13 @@ pub enum Error {
 
 impl Error {
     /// Whether it is about what is stored, and not about the store itself.
-    pub(super) fn is_about_content(&self) -> bool {
+    #[must_use]
+    pub fn is_about_content(&self) -> bool {
         matches!(
             self,
             Self::Signature { .. }
                 | Self::Other(_)
+                | Self::NotCompiled(_)
                 | Self::TooLarge { .. }
                 | Self::Absent(_)
                 | Self::Digest { .. }
@@ -199,13 +210,14 @@ impl Explain for Error {
         let error = |code, subject: &str| Diagnostic::error(code, subject, self.to_string());
         vec![match self {
             Self::Bundle(inner) => return inner.diagnostics(),
-            Self::Pack(inner) => return inner.diagnostics(),
-            Self::Pick(inner) => return inner.diagnostics(),
+            Self::Write(inner) => return inner.diagnostics(),
+            Self::Picked(inner) => return inner.diagnostics(),
             Self::Thin { path } => error(Code::PublishedThin, path)
                 .rule("who pulls a bundle gets any of its artifacts (docs/publish.md)")
                 .hint("publish the whole bundle, as it was built or as `subakoc pull` without `--target` gives it"),
             Self::Signature { name, .. } => error(Code::PublishedSignature, name),
             Self::Other(_) => error(Code::PublishedOther, "manifest"),
+            Self::NotCompiled(_) => error(Code::SharedCacheEntry, "manifest"),
             Self::TooLarge { name, .. } => error(Code::PublishedOther, name),
             Self::Target { target, there } => {
                 let there: Vec<String> = there.iter().map(ToString::to_string).collect();
@@ -231,6 +243,7 @@ impl Explain for Error {
                 .rule("plain http is for this machine alone, unless `--plain-http` is given"),
             Self::Answer { url, .. } => error(Code::RegistryAnswer, url),
             Self::Credentials { name, .. } => error(Code::CredentialsUnread, name),
+            Self::Password { name, .. } => error(Code::Usage, name),
             Self::Certificate { path, .. } => error(Code::CertificateInvalid, &path.to_string_lossy())
                 .rule("a CA file has certificates in PEM"),
         }]

@@ -1,12 +1,11 @@
 //! The entries of a bundle as bytes: so that one can be put in or taken out while all the others
 //! stay what they are, but for the padding of artifacts that move.
 //!
-//! Only bundles that [`subako_manifest::bundle::OpenBundle`] has read come here: their offsets are
+//! Only bundles that [`super::OpenBundle`] has read come here: their offsets are
 //! inside the file, nothing lies between entries, and nothing has a comment.
 
-use subako_manifest::bundle::artifact_padding;
-
-use crate::pack;
+use super::layout::padding as artifact_padding;
+use super::write::WriteError;
 
 const LOCAL_BYTES: usize = 30;
 const DIRECTORY_BYTES: usize = 46;
@@ -14,7 +13,7 @@ const END_BYTES: usize = 22;
 
 /// An entry: its two headers and its data.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Record<'a> {
+pub struct Record<'a> {
     /// Local header, path, padding and data.
     local: &'a [u8],
     /// The directory's header, and the path.
@@ -22,12 +21,14 @@ pub(crate) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    pub(crate) fn path(&self) -> &'a [u8] {
+    /// The entry's path, as the zip's directory has it.
+    #[must_use]
+    pub fn path(&self) -> &'a [u8] {
         &self.central[DIRECTORY_BYTES..]
     }
 
     /// Writes what stands before and in the data; what is stored as it is, aligned anew.
-    fn write_local(&self, bytes: &mut Vec<u8>) -> Result<(), pack::Error> {
+    fn write_local(&self, bytes: &mut Vec<u8>) -> Result<(), WriteError> {
         let stored = u16_at(self.local, 8) == 0;
         if !stored {
             bytes.extend(self.local);
@@ -37,7 +38,7 @@ impl<'a> Record<'a> {
         let data = path_end + usize::from(u16_at(self.local, 28));
         let padding = artifact_padding(u64::from(u32_of(bytes.len() + path_end)?));
         // At most one alignment and a record's head: far below the field's range.
-        let length = u16::try_from(padding.len()).map_err(|_| pack::Error::too_large())?;
+        let length = u16::try_from(padding.len()).map_err(|_| WriteError::TooLarge)?;
         bytes.extend(&self.local[..28]);
         bytes.extend(length.to_le_bytes());
         bytes.extend(self.path());
@@ -48,7 +49,12 @@ impl<'a> Record<'a> {
 }
 
 /// The entries of a bundle, in their order.
-pub(crate) fn read(bundle: &[u8]) -> Vec<Record<'_>> {
+///
+/// # Panics
+///
+/// When it is no bundle.
+#[must_use]
+pub fn read(bundle: &[u8]) -> Vec<Record<'_>> {
     let end = &bundle[bundle.len() - END_BYTES..];
     let (entries, directory) = (u16_at(end, 10), u32_at(end, 16));
     let mut centrals = Vec::with_capacity(entries.into());
@@ -65,7 +71,11 @@ pub(crate) fn read(bundle: &[u8]) -> Vec<Record<'_>> {
 }
 
 /// The bundle of these entries.
-pub(crate) fn write(records: &[Record<'_>]) -> Result<Vec<u8>, pack::Error> {
+///
+/// # Errors
+///
+/// The limits of a zip.
+pub fn write(records: &[Record<'_>]) -> Result<Vec<u8>, WriteError> {
     let (mut bytes, mut directory) = (Vec::new(), Vec::new());
     for record in records {
         let mut central = record.central.to_vec();
@@ -73,7 +83,7 @@ pub(crate) fn write(records: &[Record<'_>]) -> Result<Vec<u8>, pack::Error> {
         directory.extend(central);
         record.write_local(&mut bytes)?;
     }
-    let too_many = |_| pack::Error::too_many_entries(records.len() as u64);
+    let too_many = |_| WriteError::TooManyEntries { found: records.len() as u64 };
     let entries = u16::try_from(records.len()).map_err(too_many)?;
     let (size, offset) = (u32_of(directory.len())?, u32_of(bytes.len())?);
     bytes.extend(directory);
@@ -84,8 +94,8 @@ pub(crate) fn write(records: &[Record<'_>]) -> Result<Vec<u8>, pack::Error> {
     Ok(bytes)
 }
 
-fn u32_of(number: usize) -> Result<u32, pack::Error> {
-    u32::try_from(number).map_err(|_| pack::Error::too_large())
+fn u32_of(number: usize) -> Result<u32, WriteError> {
+    u32::try_from(number).map_err(|_| WriteError::TooLarge)
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> u16 {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, Write as _};
+use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -71,6 +71,8 @@ const TOKEN_USER: &str = "<token>";
 const DOCKER_HUB: &str = "https://index.docker.io/v1/";
 /// Bytes of `config.json`.
 const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
+/// Bytes of a password; tokens of some registries are passwords too.
+const MAX_PASSWORD_BYTES: u64 = 64 * 1024;
 
 /// The file with stored credentials: `config.json` in `docker_config`, else in `.docker` of `home`.
 #[must_use]
@@ -80,6 +82,23 @@ pub fn config_path(docker_config: Option<&Path>, home: Option<&Path>) -> Option<
         None => home?.join(".docker"),
     };
     Some(folder.join("config.json"))
+}
+
+/// The password that `from`, called `name` in messages, has: all of it but the end of its line.
+///
+/// # Errors
+///
+/// It cannot be read, or is empty.
+pub fn read_password(name: &str, from: impl Read) -> Result<Zeroizing<String>, Error> {
+    let wrong = |why: String| Error::Password { name: name.to_owned(), why };
+    let mut text = Zeroizing::new(String::new());
+    from.take(MAX_PASSWORD_BYTES).read_to_string(&mut text).map_err(|error| wrong(error.to_string()))?;
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    if line.is_empty() {
+        return Err(wrong("it is empty".to_owned()));
+    }
+    Ok(Zeroizing::new(line.to_owned()))
 }
 
 /// The stored credentials for the registry `host`, if there are any.
@@ -223,6 +242,17 @@ mod tests {
             assert_eq!(found(config, none).unwrap(), None, "{none}");
         }
         assert_eq!(found("{}", "h").unwrap(), None);
+    }
+
+    #[test]
+    fn a_password_is_a_line() {
+        let read = |text: &[u8]| read_password("stdin", text).map(|password| password.to_string());
+        for text in ["p w", "p w\n", "p w\r\n"] {
+            assert_eq!(read(text.as_bytes()).unwrap(), "p w");
+        }
+        for wrong in [&b""[..], b"\n", b"\xff"] {
+            assert!(matches!(read(wrong), Err(Error::Password { .. })));
+        }
     }
 
     #[test]

@@ -19,12 +19,12 @@ use ureq::{Agent, Body};
 use zeroize::Zeroizing;
 
 use super::challenge::Challenge;
-use super::retry::{Patience, Trouble};
+use super::retry::{Attempts, Patience, Trouble};
 use super::{Error, Options, Secret, url};
-use crate::publish::credentials::Credentials;
-use crate::publish::reference::Repository;
+use crate::credentials::Credentials;
+use crate::reference::Repository;
 
-const USER_AGENT: &str = concat!("subakoc/", env!("CARGO_PKG_VERSION"));
+const USER_AGENT: &str = concat!("subako/", env!("CARGO_PKG_VERSION"));
 const MAX_REDIRECTS: usize = 5;
 /// Bytes of an answer that says no, and of one with a token.
 const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
@@ -33,8 +33,12 @@ const MAX_MESSAGE_CHARS: usize = 300;
 const CONNECT_TIME: Duration = Duration::from_secs(15);
 /// How long a connection may stand still.
 const STILL_TIME: Duration = Duration::from_secs(60);
-/// How long a registry may think, about an upload of some GiB too.
+/// How long a registry may think, about an upload of some GiB too; and where its answer can be done
+/// without.
 const ANSWER_TIME: Duration = Duration::from_secs(300);
+const SHORT_ANSWER_TIME: Duration = Duration::from_secs(30);
+/// How long a body may take, of what can be done without.
+const SHORT_BODY_TIME: Duration = Duration::from_secs(300);
 
 /// A request.
 #[derive(Debug)]
@@ -117,6 +121,7 @@ pub(super) struct Http {
     scope: String,
     plain: bool,
     credentials: Option<Credentials>,
+    patience: Patience,
     /// The value of `Authorization`, once the registry asked for one.
     authorization: Mutex<Option<Secret>>,
 }
@@ -139,8 +144,14 @@ impl Http {
             .timeout_resolve(Some(CONNECT_TIME))
             .timeout_connect(Some(CONNECT_TIME))
             .timeout_per_read(Some(STILL_TIME))
-            .timeout_per_write(Some(STILL_TIME))
-            .timeout_recv_response(Some(ANSWER_TIME));
+            .timeout_per_write(Some(STILL_TIME));
+        config = match options.patience {
+            Patience::Long => config.timeout_recv_response(Some(ANSWER_TIME)),
+            Patience::Short => config
+                .timeout_recv_response(Some(SHORT_ANSWER_TIME))
+                .timeout_send_body(Some(SHORT_BODY_TIME))
+                .timeout_recv_body(Some(SHORT_BODY_TIME)),
+        };
         if repository.is_loopback() {
             config = config.proxy(None);
         }
@@ -156,13 +167,24 @@ impl Http {
             scope,
             plain,
             credentials: options.credentials,
+            patience: options.patience,
             authorization: Mutex::new(None),
         })
     }
 
+    /// Whether what comes slowly is waited for.
+    pub(super) fn is_patient(&self) -> bool {
+        self.patience == Patience::Long
+    }
+
+    /// None made yet.
+    pub(super) fn attempts(&self) -> Attempts {
+        Attempts::new(self.patience)
+    }
+
     /// The answer to a request that can be made again.
     pub(super) fn call(&self, call: &Call<'_>) -> Result<Answer, Error> {
-        let mut patience = Patience::default();
+        let mut attempts = self.attempts();
         loop {
             let mut body = Vec::new();
             match self.once(call, &mut body) {
@@ -172,7 +194,7 @@ impl Http {
                     }
                     return Ok(answer);
                 }
-                Err(trouble) => patience.bear(trouble)?,
+                Err(trouble) => attempts.bear(trouble)?,
             }
         }
     }
@@ -334,7 +356,7 @@ impl Http {
             Some(Credentials::Identity(token)) => {
                 let token = Zeroizing::new(url::encode(token));
                 let form = Zeroizing::new(format!(
-                    "grant_type=refresh_token&client_id=subakoc&{query}&refresh_token={}",
+                    "grant_type=refresh_token&client_id=subako&{query}&refresh_token={}",
                     *token
                 ));
                 let body = Some(("application/x-www-form-urlencoded", form.as_bytes()));

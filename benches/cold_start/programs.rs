@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -58,10 +59,11 @@ impl Programs {
                 target.join("debug/subakoc")
             }
         };
+        let wasmtime = found("wasmtime", "WASMTIME", &target, "wasmtime_cli/wasmtime");
         Ok(Self {
-            loader,
+            loader: installed("subako-loader", &loader, folder)?,
             subakoc,
-            wasmtime: found("wasmtime", "WASMTIME", &target, "wasmtime_cli/wasmtime"),
+            wasmtime: wasmtime.map(|program| installed("wasmtime", &program, folder)).transpose()?,
             go: found("go", "GO", &target, "go/bin/go"),
             measure: native("measure", folder, &[workspace().join("benches/native/measure.c")])?,
             greet: native("greet", folder, &[workspace().join("benches/native/greet.c")])?,
@@ -77,7 +79,7 @@ fn given(variable: &str) -> Option<PathBuf> {
 /// search path.
 fn found(name: &str, variable: &str, target: &Path, in_package: &str) -> Option<PathBuf> {
     let mut places: Vec<PathBuf> = given(variable).into_iter().collect();
-    let libraries = std::fs::read_dir(target.join("bench-venv/lib")).into_iter().flatten().flatten();
+    let libraries = fs::read_dir(target.join("bench-venv/lib")).into_iter().flatten().flatten();
     places.extend(libraries.map(|python| python.path().join("site-packages").join(in_package)));
     let paths = env::var_os("PATH").unwrap_or_default();
     places.extend(env::split_paths(&paths).map(|directory| directory.join(name)));
@@ -86,9 +88,17 @@ fn found(name: &str, variable: &str, target: &Path, in_package: &str) -> Option<
 
 /// Builds a static C program.
 pub(crate) fn native(name: &str, folder: &Path, sources: &[PathBuf]) -> Result<PathBuf, Fault> {
-    let program = folder.join(name);
+    let program = folder.join(format!("{name}.linked"));
     run(Command::new("gcc").args(["-O2", "-static", "-s", "-o"]).arg(&program).args(sources))?;
-    Ok(program)
+    installed(name, &program, folder)
+}
+
+/// A copy of a program, written in one go as an installation does. One that a linker has just
+/// written is in memory in smaller pieces, and takes more page faults to start.
+fn installed(name: &str, program: &Path, folder: &Path) -> Result<PathBuf, Fault> {
+    let copy = folder.join(name);
+    fs::copy(program, &copy).map_err(|error| format!("{}: {error}", program.display()))?;
+    Ok(copy)
 }
 
 /// Runs a command that has to end well.

@@ -10,11 +10,12 @@ use subako_manifest::limits::EXIT_TIME;
 use super::locked;
 use crate::outcome::Cause;
 
-/// The deadline of one call. The module's thread moves it, the calling thread waits for it.
+/// The deadline of one call. The module's thread moves it; who keeps watch waits for it, and sees
+/// that it was moved when next looking. Nobody is woken for that: it costs a start.
 pub struct Deadline {
     limit: Duration,
     state: Mutex<State>,
-    changed: Condvar,
+    ended: Condvar,
 }
 
 struct State {
@@ -37,7 +38,7 @@ pub enum Waited {
     Interrupted,
 }
 
-/// How often a waiting thread looks whether somebody asked for the end.
+/// How often a waiting thread looks whether somebody asked for the end, or moved the deadline.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 impl Deadline {
@@ -45,7 +46,7 @@ impl Deadline {
     #[must_use]
     pub fn starting_now(limit: Duration) -> Self {
         let state = State { at: far(limit), exiting: false, paused_since: None, passed: false, over: false };
-        Self { limit, state: Mutex::new(state), changed: Condvar::new() }
+        Self { limit, state: Mutex::new(state), ended: Condvar::new() }
     }
 
     /// Stdin has closed: the module has a second to exit, and never more than it had.
@@ -56,26 +57,23 @@ impl Deadline {
             state.at = exit_by;
             state.exiting = true;
         }
-        self.changed.notify_all();
     }
 
     /// Runs `wait` – for something that is not the module's doing – with the clock stopped.
     pub fn stopped_during<T>(&self, wait: impl FnOnce() -> T) -> T {
         locked(&self.state).paused_since = Some(Instant::now());
-        self.changed.notify_all();
         let result = wait();
         let mut state = locked(&self.state);
         if let Some(since) = state.paused_since.take() {
             state.at += since.elapsed();
         }
-        self.changed.notify_all();
         result
     }
 
     /// The call is over.
     pub fn over(&self) {
         locked(&self.state).over = true;
-        self.changed.notify_all();
+        self.ended.notify_all();
     }
 
     /// The time left; zero when the deadline has passed.
@@ -120,7 +118,7 @@ impl Deadline {
                 state.passed = true;
                 return Waited::Passed;
             }
-            state = self.wait_changed(state, left.min(LOOK_EVERY));
+            state = self.wait_ended(state, left.min(LOOK_EVERY));
         }
     }
 
@@ -133,16 +131,16 @@ impl Deadline {
             if state.over || left == Duration::ZERO {
                 return state.over;
             }
-            state = self.wait_changed(state, left);
+            state = self.wait_ended(state, left);
         }
     }
 
-    fn wait_changed<'a>(
+    fn wait_ended<'a>(
         &self,
         state: std::sync::MutexGuard<'a, State>,
         left: Duration,
     ) -> std::sync::MutexGuard<'a, State> {
-        match self.changed.wait_timeout(state, left) {
+        match self.ended.wait_timeout(state, left) {
             Ok((state, _)) => state,
             Err(poisoned) => poisoned.into_inner().0,
         }

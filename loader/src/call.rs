@@ -68,8 +68,9 @@ pub enum WhenStuck {
     /// The module has a thread of its own, which is left behind: for a program that goes on.
     #[default]
     LeaveBehind,
-    /// The module runs on the calling thread, which saves its start and its end; another thread
-    /// keeps watch, and calls this. It has to end the program.
+    /// The module runs on the calling thread, which saves its start and its end and takes
+    /// [`GUEST_STACK_BYTES`] of its stack; another thread keeps watch, and calls this. It has to end
+    /// the program.
     End(Arc<dyn Fn(Stuck) + Send + Sync>),
 }
 
@@ -290,9 +291,9 @@ pub fn run(
     Ok((cause, stderr_tail))
 }
 
-/// Bytes of the stack of a module's thread: the module's own, and room for the host's frames above
-/// it.
-const GUEST_STACK_BYTES: usize = engine::WASM_STACK_BYTES + 2 * limits::MIB as usize;
+/// Bytes of the stack that a module's thread needs: the module's own, and room for the host's frames
+/// above it.
+pub const GUEST_STACK_BYTES: usize = engine::WASM_STACK_BYTES + 2 * limits::MIB as usize;
 
 /// Bytes of the stack of the thread that keeps watch.
 const WATCH_STACK_BYTES: usize = 256 * 1024;

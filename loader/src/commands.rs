@@ -24,7 +24,7 @@ use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
-use subako_loader::call::{CallSetup, Error as CallError, Preopens, Stuck, WhenStuck};
+use subako_loader::call::{CallSetup, Error as CallError, GUEST_STACK_BYTES, Preopens, Stuck, WhenStuck};
 use subako_loader::http::Policy;
 use subako_loader::scratch::{Scratch, fresh};
 use subako_manifest::diagnostic::{Blame, Code, Diagnostic, Explain, blame};
@@ -232,10 +232,15 @@ fn prepare(program: &Program, bounds: &Bounds, format: Format) -> Result<CallSet
         None => None,
     };
     let interrupt = interrupt()?;
-    let when_stuck = WhenStuck::End({
-        let (scratch, interrupt, stderr_is_shown) = (scratch.clone(), Arc::clone(&interrupt), bounds.stderr);
-        Arc::new(move |stuck| end_stuck(stuck, &scratch, &interrupt, format, stderr_is_shown))
-    });
+    let when_stuck = match this_thread_has_room() {
+        // Then the module gets a thread that has.
+        false => WhenStuck::LeaveBehind,
+        true => WhenStuck::End({
+            let (scratch, interrupt, stderr_is_shown) =
+                (scratch.clone(), Arc::clone(&interrupt), bounds.stderr);
+            Arc::new(move |stuck| end_stuck(stuck, &scratch, &interrupt, format, stderr_is_shown))
+        }),
+    };
     Ok(CallSetup {
         package: program.package.clone(),
         time: bounds.timeout.0,
@@ -253,6 +258,13 @@ fn prepare(program: &Program, bounds: &Bounds, format: Format) -> Result<CallSet
         scratch,
         when_stuck,
     })
+}
+
+/// Whether the stack of the program's first thread, which grows up to a limit that was set from
+/// outside (`ulimit -s`), has room for a module.
+fn this_thread_has_room() -> bool {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Stack).current;
+    limit.is_none_or(|bytes| bytes >= GUEST_STACK_BYTES as u64)
 }
 
 /// What the name of a fresh `/volume/tmp` begins with.

@@ -55,6 +55,24 @@ fn text(value: &Value) -> String {
     }
 }
 
+/// A module's stack is its own, however little the program's first thread was given.
+#[test]
+fn a_small_stack_is_not_the_modules() {
+    let fixture = Fixture::read("crash", "endless-recursion");
+    let bundle = fixture.package().build();
+    for kib in [512, 2_048, 8_192] {
+        let loader = bundle.loader("call");
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -s {kib} && exec \"$@\""), "sh"]).arg(loader.get_program());
+        command.args(loader.get_args()).args(["--format", "json", "break", "{}"]);
+        command.envs(loader.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let run = Run::of(&mut command);
+        let answer = run.json();
+        let message = answer["message"].as_str();
+        assert!(message.is_some_and(|message| message.starts_with(&fixture.expect)), "{kib} KiB: {run}");
+    }
+}
+
 macro_rules! guests {
     ($($test:ident = $fixture:literal;)*) => {
         const GUESTS: &[&str] = &[$($fixture),*];

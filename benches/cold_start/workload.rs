@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     Native(&'static str),
     /// `subako-loader call` from the cache.
     CallCache,
+    /// The same, with a directory that is there as its volume.
+    CallVolume,
     /// `subako-loader call` from the bundle's file.
     CallBundle,
     /// `subako-loader exec` from the cache.
@@ -274,6 +276,12 @@ impl Maker<'_> {
                 line
             };
             add(call, &format!("`call` from the {from}"), command("call", &["greet", ARGUMENTS]), "");
+            // A module that reaches no file has no volume.
+            if call == Kind::CallCache && ["greet-c", "go"].contains(&name) {
+                let volume = self.folder.to_string_lossy();
+                let given = command("call", &["--volume-tmp", &volume, "greet", ARGUMENTS]);
+                add(Kind::CallVolume, &format!("`call` from the {from}, its volume given"), given, "");
+            }
             add(exec, &format!("`exec` from the {from}"), command("exec", &[]), REQUEST);
         }
         Ok(Workload { name, what, variants, module_bytes: fs::metadata(&module)?.len(), artifact_bytes })

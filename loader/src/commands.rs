@@ -231,7 +231,11 @@ fn prepare(program: &Program, bounds: &Bounds, format: Format) -> Result<CallSet
         None if program.module.reaches_files() => Some(scratch.directory(VOLUME).map_err(no_room)?),
         None => None,
     };
-    let interrupt = interrupt()?;
+    // A call that makes no file may be ended anywhere.
+    let interrupt = match program.module.reaches_files() || !bounds.skills.is_empty() {
+        true => interrupt()?,
+        false => Arc::default(),
+    };
     let when_stuck = match this_thread_has_room() {
         // Then the module gets a thread that has.
         false => WhenStuck::LeaveBehind,

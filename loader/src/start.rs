@@ -3,10 +3,6 @@
 
 use std::fs::OpenOptions;
 use std::os::fd::{AsRawFd as _, IntoRawFd as _};
-use std::sync::Arc;
-
-use signal_hook::consts::SIGPIPE;
-use signal_hook::flag;
 
 /// Makes sure that stdin, stdout and stderr are open, and that a reader who goes away is told as an
 /// error rather than by a signal.
@@ -19,17 +15,13 @@ pub(crate) fn prepare() {
         }
         let _ = null.into_raw_fd();
     }
-    one_arena();
-    // A handler that does nothing of note: the write fails, and that is told where it is written.
-    let _ = flag::register(SIGPIPE, Arc::default());
-}
-
-/// Has all threads allocate from one arena. One of its own takes the thread that keeps watch longer
-/// than all else it does.
-fn one_arena() {
-    // SAFETY: `mallopt` may be called while there is one thread, and this is the start of `main`.
-    #[expect(unsafe_code, reason = "the C library's own setting, which nothing wraps")]
+    // SAFETY: this is the start of `main`: there is one thread, which has no other handler for the
+    // signal. Both calls only set what the C library and the system keep for the process.
+    #[expect(unsafe_code, reason = "settings of the C library that nothing safe wraps")]
     unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+        // One arena to allocate from. One of its own takes the thread that keeps watch longer than all
+        // else that it does.
         libc::mallopt(libc::M_ARENA_MAX, 1);
     }
 }

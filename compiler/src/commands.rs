@@ -32,6 +32,8 @@ use crate::report::paint::Paint;
 use crate::report::{Detail, Refusal, Report};
 use crate::signals;
 
+pub(crate) use signing::{IN_VARIABLE, public_path};
+
 /// Runs a command to its end and gives the program's exit status.
 pub(crate) fn run(args: Args) -> ExitCode {
     let console = Console::new(args.shared);

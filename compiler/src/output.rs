@@ -1,4 +1,7 @@
-//! Files that are made whole or not at all: written beside their place, synced, renamed.
+//! Files that are made whole or not at all: written beside their place, synced, renamed. Where one may
+//! be is said by the command line's other [`Files`].
+
+mod files;
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -7,6 +10,8 @@ use std::path::{Path, PathBuf};
 use subako_compiler::unfinished::PartFile;
 use subako_manifest::diagnostic::{Code, Diagnostic, Explain, Place};
 use subako_manifest::text::shown;
+
+pub(crate) use files::Files;
 
 /// Where an output goes, tried before the work that makes it.
 #[derive(Debug)]
@@ -45,6 +50,33 @@ pub(crate) enum Error {
     /// The output would take the place of the package that it is made from.
     #[error("`{}` is the package itself", shown(&.0.to_string_lossy()))]
     Package(PathBuf),
+    /// The output would take the place of the bundle that it is made from, where that stays.
+    #[error("`{}` is the bundle itself", shown(&.0.to_string_lossy()))]
+    Bundle(PathBuf),
+    /// The output would take the place of a file that an option of the same run reads.
+    #[error("`{}` is the file of `{option}`", shown(&.path.to_string_lossy()))]
+    Read {
+        /// The output.
+        path: PathBuf,
+        /// The option.
+        option: &'static str,
+    },
+    /// The output would be among the files of an image layout of the same run.
+    #[error("`{}` is inside the image layout `{}`", shown(&.path.to_string_lossy()), shown(&.layout.to_string_lossy()))]
+    InLayout {
+        /// The output.
+        path: PathBuf,
+        /// The layout.
+        layout: PathBuf,
+    },
+    /// The output would take the place of a key.
+    #[error("`{}` is there already and holds a key (`{}`)", shown(&.path.to_string_lossy()), shown(.label))]
+    Key {
+        /// The output.
+        path: PathBuf,
+        /// What PEM calls the key.
+        label: String,
+    },
     /// Two outputs of one run at one place.
     #[error("`{}` is given for two files", shown(&.0.to_string_lossy()))]
     Twice(PathBuf),
@@ -61,9 +93,14 @@ impl Explain for Error {
             Self::Stdout => usage(Path::new("-")).hint(NO_PIPE),
             Self::System(path) | Self::Special(path) => usage(path).hint(NO_PIPE),
             Self::FolderAbsent { folder, there: false } => usage(folder).hint("make the directory first"),
-            Self::FolderAbsent { folder: path, there: true } | Self::Package(path) | Self::Twice(path) => {
-                usage(path)
+            Self::FolderAbsent { folder: path, there: true } | Self::Twice(path) => usage(path),
+            Self::Package(path) | Self::Bundle(path) | Self::Read { path, .. } => {
+                usage(path).rule("an output replaces what is there, and this is read").hint(ANOTHER_FILE)
             }
+            Self::InLayout { path, .. } => usage(path).hint("name a file outside the image layout"),
+            Self::Key { path, .. } => usage(path)
+                .rule("a key is never written over")
+                .hint("name another file; remove that one yourself if nobody needs the key"),
             Self::InPackage(path) => usage(path)
                 .rule("every other file of a package is an asset: the next build would pack this one")
                 .hint("name a file outside the package"),
@@ -75,6 +112,8 @@ impl Explain for Error {
     }
 }
 
+const ANOTHER_FILE: &str = "name another file, such as `out.subako`";
+
 const NO_PIPE: &str =
     "what is written whole or not at all cannot be piped: name a file, such as `out.subako`";
 
@@ -82,8 +121,8 @@ const NO_PIPE: &str =
 const MAX_LINKS: usize = 40;
 
 impl Destination {
-    /// Tries whether a file can be at `path`, without making it.
-    pub(crate) fn new(path: &Path) -> Result<Self, Error> {
+    /// Tries whether a file can be at `path`, without making it. Whether it may, [`Files`] knows.
+    fn new(path: &Path) -> Result<Self, Error> {
         if path == Path::new("-") {
             return Err(Error::Stdout);
         }
@@ -119,31 +158,14 @@ impl Destination {
         Ok(Self { path: path.to_owned(), folder: folder.to_owned() })
     }
 
-    /// The same, if it is neither below the directory `package` nor that file. A package that is
-    /// not there is read's to judge.
-    pub(crate) fn outside(self, package: &Path) -> Result<Self, Error> {
-        let Ok(package) = package.canonicalize() else { return Ok(self) };
-        if self.path.canonicalize().is_ok_and(|path| path == package) {
-            return Err(Error::Package(self.path));
-        }
-        if self.folder.canonicalize().is_ok_and(|folder| folder.starts_with(&package)) {
-            return Err(Error::InPackage(self.path));
-        }
-        Ok(self)
+    /// Whether it is in that directory, or in one below. One that is not there has nothing in it.
+    fn is_below(&self, directory: &Path) -> bool {
+        let Ok(directory) = directory.canonicalize() else { return false };
+        self.folder.canonicalize().is_ok_and(|folder| folder.starts_with(&directory))
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Whether it is the place that `path` names, by whatever way.
-    pub(crate) fn is_at(&self, path: &Path) -> bool {
-        let place = |path: &Path| {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
-            Some(folder.join(path.file_name()?))
-        };
-        place(path).is_some_and(|there| place(&self.path) == Some(there))
     }
 
     /// Tries whether a file can be written there, and leaves nothing behind.
@@ -181,6 +203,14 @@ impl Destination {
             let _ = folder.sync_all();
         }
         Ok(())
+    }
+}
+
+/// Tries whether `path` is, or can become, a directory of outputs.
+pub(crate) fn directory(path: &Path) -> Result<(), Error> {
+    match fs::metadata(path) {
+        Ok(there) if !there.is_dir() => Err(Error::FolderAbsent { folder: path.to_owned(), there: true }),
+        _ => Ok(()),
     }
 }
 
@@ -314,22 +344,5 @@ mod tests {
     #[cfg(unix)]
     fn a_device_is_not_replaced() {
         assert!(matches!(Destination::new(Path::new("/dev/null")), Err(Error::Special(_))));
-    }
-
-    #[test]
-    fn the_package_itself_is_no_place_for_its_bundle() {
-        let package = tempfile::tempdir().unwrap();
-        let inner = package.path().join("assets");
-        fs::create_dir(&inner).unwrap();
-        for path in [package.path().join("out.subako"), inner.join("out.subako")] {
-            let destination = Destination::new(&path).unwrap();
-            assert!(matches!(destination.outside(package.path()), Err(Error::InPackage(_))));
-        }
-        let zip = inner.join("package.zip");
-        fs::write(&zip, "zip").unwrap();
-        assert!(matches!(Destination::new(&zip).unwrap().outside(&zip), Err(Error::Package(_))));
-        Destination::new(&inner.join("out.subako")).unwrap().outside(&zip).expect("beside a zip");
-        let beside = package.path().join("assets/../../out.subako");
-        Destination::new(&beside).unwrap().outside(package.path()).expect("it is outside");
     }
 }

@@ -227,6 +227,89 @@ fn keygen_writes_over_nothing() {
     }
 }
 
+/// What is replaced is gone: each line is a command that would have cost a file. `{…}` are files.
+#[test]
+fn an_output_replaces_nothing_that_is_read_and_no_key() {
+    let keys = Keys::default();
+    let (_, other) = keys.make("other", Kind::Ed25519, &[]);
+    let _ = subakoc(["keygen", "-o", &keys.path("k.pem")]).exits(0);
+    let _ = openssl_prints(&["pkey", "-in", &keys.path("k.pem"), "-pubout", "-out", &keys.path("t.pub")]);
+    let _ = copy(&keys, "g.subako", unsigned());
+    let (private, bundle) = (keys.path("k.pem"), keys.path("g.subako"));
+    let _ = sign(&bundle, &["--key", &private, "--detached", &keys.path("s.json")]).exits(0);
+    fs::create_dir(keys.path("inner")).unwrap();
+    fs::hard_link(&private, keys.path("hard.pem")).unwrap();
+    std::os::unix::fs::symlink("k.pem", keys.path("soft.pem")).unwrap();
+    for (name, text) in [("p", "secret"), ("c", "-----BEGIN CERTIFICATE-----")] {
+        fs::set_permissions(keys.write(name, text), fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let package = hello();
+    let package = package.path();
+    let _ = subakoc(["publish", &bundle, &format!("dir:{}:1", keys.path("layout"))]).exits(0);
+
+    let lines = [
+        "build {package} -o {new} --sign {k.pem} --report {k.pem}",
+        "build {package} -o {new} --sign {k.pem} --report {inner/../k.pem}",
+        "build {package} -o {k.pem} --sign {k.pem}",
+        "build {package} -o {hard.pem} --sign {k.pem}",
+        "build {package} -o {soft.pem} --sign {k.pem}",
+        "build {package} -o {new} --sign {k.pem} --passphrase-file {p} --report {p}",
+        "build {package} -o {p} --sign {k.pem} --passphrase-file {p}",
+        "build {package} -o {new} --cache-from dir:{layout} --cache-trust {t.pub} --report {t.pub}",
+        "build {package} -o {new} --cache-from dir:{layout} --cache-trust {t.pub} --ca-file {c} --report {c}",
+        "build {package} -o {layout}/index.json --cache-from dir:{layout} --cache-trust {t.pub}",
+        "build {package} -o {new} --report {new}",
+        // Also where nothing else is about the key, and where the run is refused anyway.
+        "build {package} -o {k.pem}",
+        "build {package} -o {new} --report {k.pem}",
+        "build {package} -o {new} --report {k.pem} --target nowhere",
+        "build {package} -o {new} --report {k.pem.pub}",
+        "build {absent} -o {new} --report {k.pem}",
+        "rebuild {g.subako} -o {k.pem} --sign {k.pem}",
+        "rebuild {g.subako} -o {new} --report {g.subako}",
+        "rebuild {g.subako} -o {g.subako} --report {g.subako}",
+        "sign {g.subako} --key {k.pem} --detached {k.pem}",
+        "sign {g.subako} --key {k.pem} --detached {k.pem.pub}",
+        "sign {g.subako} --key {k.pem} --detached {g.subako}",
+        "sign {g.subako} --key {k.pem} -o {k.pem}",
+        "sign {g.subako} --signer false --public-key {t.pub} -o {t.pub}",
+        "sign {g.subako} --attach {s.json} -o {s.json}",
+        "sign {g.subako} --attach {s.json} -o {k.pem}",
+        "pull dir:{layout}:1 -o {k.pem}",
+        "pull dir:{layout}:1 -o {layout}/index.json",
+        "pull oci://localhost:1/g:1 --ca-file {c} -o {c}",
+        "publish {g.subako} dir:{k.pem}",
+        "keygen -o {k.pem}",
+        "keygen -o {k}.pem",
+        "keygen -o {p} --encrypt --passphrase-file {p}",
+    ];
+    let files = ["k.pem", "k.pem.pub", "t.pub", "g.subako", "s.json", "p", "c", "layout/index.json"];
+    let now = || files.map(|name| fs::read(keys.path(name)).unwrap());
+    let before = now();
+    for line in lines {
+        let line = line.replace("{package}", package.to_str().unwrap());
+        let arguments = line.split(' ').map(|word| match word.split_once('{') {
+            Some((start, rest)) => {
+                let (name, end) = rest.split_once('}').unwrap();
+                format!("{start}{}{end}", keys.path(name))
+            }
+            None => word.to_owned(),
+        });
+        let run = subakoc(arguments).exits(2);
+        assert!(matches!(run.errors()[..], ["E0902" | "E0837"]), "{run}");
+        assert!(now() == before, "{run}");
+        assert!(fs::symlink_metadata(keys.path("soft.pem")).unwrap().is_symlink(), "{run}");
+        assert!(!Path::new(&keys.path("new")).exists(), "{run}");
+    }
+
+    // What is meant to be replaced is: a bundle by its own, and what is no key.
+    let _ = sign(&bundle, &["--key", &private]).exits(0);
+    let _ = subakoc(["rebuild", &bundle, "-o", &bundle, "--target", "pulley64", "--sign", &private]).exits(0);
+    let _ = sign(&bundle, &["--key", &private, "--detached", &keys.path("s.json")]).exits(0);
+    let _ = subakoc(["verify", &bundle, "--trust", &keys.path("t.pub")]).exits(0);
+    let _ = subakoc(["verify", &bundle, "--trust", &other]).exits(3);
+}
+
 #[test]
 fn a_signature_changes_no_other_entry() {
     let keys = Keys::default();

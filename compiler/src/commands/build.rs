@@ -11,21 +11,28 @@ use super::compiling::{settings, targets};
 use super::reported::{Reporter, Run};
 use super::{Console, Stop, signing};
 use crate::args::Build;
-use crate::output::Destination;
+use crate::output::Files;
 use crate::report::build::BuildReport;
 
 pub(super) fn run(args: &Build, console: &Console) -> Result<u8, Stop> {
-    let reporter = Reporter::new("build", args.reporting.report.as_deref(), &args.package, &args.output)?;
-    let (report, _) = reporter.run(|run| build(args, console, run))?;
+    let files = Files::from(args);
+    let reporter = Reporter::new("build", args.reporting.report.as_deref(), &files)?;
+    let (report, _) = reporter.run(|run| build(args, &files, console, run))?;
     console.tell(report.warnings());
     console.summarise(&report)?;
     Ok(0)
 }
 
 /// Writes the bundle; gives the result, and the warnings about the package.
-fn build(args: &Build, console: &Console, run: &mut Run) -> Result<(BuildReport, Vec<Diagnostic>), Stop> {
+fn build(
+    args: &Build,
+    files: &Files,
+    console: &Console,
+    run: &mut Run,
+) -> Result<(BuildReport, Vec<Diagnostic>), Stop> {
     let record = &mut run.record;
     // All that can be wrong with the command line is told before the work begins.
+    let destination = files.destination(&args.output)?;
     let targets = targets(&args.targets)?.unwrap_or_else(precompile::default_targets);
     let flags = provenance::flags(&args.passes.passes(), args.sbom);
     let signing = signing::wanted(args.sign.as_deref(), &args.signing, Some(flags))?;
@@ -38,7 +45,6 @@ fn build(args: &Build, console: &Console, run: &mut Run) -> Result<(BuildReport,
         sbom: args.sbom.then(sbom).transpose()?,
         signing,
     };
-    let destination = Destination::new(&args.output)?.outside(&args.package)?;
 
     let progress = console.progress();
     let built = pipeline::build(&args.package, &options, &*progress, record);

@@ -13,15 +13,18 @@ use zeroize::Zeroizing;
 use super::signing::{ask, passphrase, public_path};
 use super::{Console, Stop};
 use crate::args::Keygen;
+use crate::output::Files;
 use crate::report::keygen::KeygenReport;
 
 pub(super) fn run(args: &Keygen, console: &Console) -> Result<u8, Stop> {
     let public_path = public_path(&args.output);
+    let files = Files::from(args);
     // Told before anybody types a passphrase; the files are made only if they are not there.
     for path in [&args.output, &public_path] {
         if fs::symlink_metadata(path).is_ok() {
             return Err(there_already(path));
         }
+        files.fresh(path)?;
     }
     let passphrase = match passphrase(&args.passphrase)? {
         None if args.encrypt => Some(asked_twice(&args.output)?),

@@ -12,6 +12,7 @@ use super::inspect::{in_file, read};
 use super::registry::options;
 use super::{Console, Stop};
 use crate::args::Publish;
+use crate::output::directory;
 use crate::report::publish::PublishReport;
 
 pub(super) fn run(args: &Publish, console: &Console) -> Result<u8, Stop> {
@@ -23,7 +24,10 @@ pub(super) fn run(args: &Publish, console: &Console) -> Result<u8, Stop> {
     let here = |diagnostics| in_file(&args.bundle, diagnostics);
     let bundle = OpenBundle::open(read(&args.bundle)?).map_err(|error| here(error.diagnostics()))?;
     let store: Box<dyn Store> = match &reference.place {
-        Place::Directory(path) => Box::new(Layout::create(path)?),
+        Place::Directory(path) => {
+            directory(path)?;
+            Box::new(Layout::create(path)?)
+        }
         Place::Registry(repository) => {
             Box::new(Registry::new(repository, Intent::Push, options(&args.registry, repository)?)?)
         }

@@ -17,7 +17,7 @@ use super::publish::reference;
 use super::registry::options;
 use super::{Console, Stop};
 use crate::args::Pull;
-use crate::output::Destination;
+use crate::output::Files;
 use crate::report::pull::PullReport;
 
 /// The target that is whatever this host runs best.
@@ -26,7 +26,7 @@ const HOST: &str = "host";
 pub(super) fn run(args: &Pull, console: &Console) -> Result<u8, Stop> {
     let reference = reference(&args.reference)?;
     let wanted = wanted(&args.targets)?;
-    let destination = Destination::new(&args.output)?;
+    let destination = Files::from(args).destination(&args.output)?;
     // What was pulled before is not pulled again.
     let here = fs::read(&args.output).ok().and_then(|bytes| OpenBundle::open(bytes).ok());
     let store: Box<dyn Store> = match &reference.place {

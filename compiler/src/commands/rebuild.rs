@@ -12,13 +12,13 @@ use super::inspect::{in_file, place_in, read};
 use super::reported::{Reporter, Run};
 use super::{Console, Stop, signing};
 use crate::args::Rebuild;
-use crate::output::Destination;
+use crate::output::Files;
 use crate::report::rebuild::RebuildReport;
 
 pub(super) fn run(args: &Rebuild, console: &Console) -> Result<u8, Stop> {
-    // In its own place a bundle is input and output.
-    let reporter = Reporter::new("rebuild", args.reporting.report.as_deref(), &args.bundle, &args.output)?;
-    let (report, _) = reporter.run(|run| rebuilt(args, console, run))?;
+    let files = Files::from(args);
+    let reporter = Reporter::new("rebuild", args.reporting.report.as_deref(), &files)?;
+    let (report, _) = reporter.run(|run| rebuilt(args, &files, console, run))?;
     console.tell(report.warnings());
     console.summarise(&report)?;
     Ok(0)
@@ -27,15 +27,16 @@ pub(super) fn run(args: &Rebuild, console: &Console) -> Result<u8, Stop> {
 /// Writes the bundle; gives the result, and the warnings about the bundle.
 fn rebuilt(
     args: &Rebuild,
+    files: &Files,
     console: &Console,
     run: &mut Run,
 ) -> Result<(RebuildReport, Vec<Diagnostic>), Stop> {
     let record = &mut run.record;
     // All that can be wrong with the command line is told before the work begins.
+    let destination = files.destination(&args.output)?;
     let targets = targets(&args.targets)?;
     let signing = signing::wanted(args.sign.as_deref(), &args.signing, None)?;
     let settings = settings(&args.compiling, &args.sharing, signing.as_ref(), &mut record.of_machine)?;
-    let destination = Destination::new(&args.output)?;
 
     let here = |diagnostics| in_file(&args.bundle, diagnostics);
     let old = OpenBundle::open(read(&args.bundle)?).map_err(|error| here(error.diagnostics()))?;

@@ -8,7 +8,7 @@ use subako_compiler::record::Record;
 use subako_manifest::diagnostic::{Diagnostic, Explain as _};
 
 use super::Stop;
-use crate::output::{Destination, Error};
+use crate::output::{Destination, Error, Files};
 use crate::report::run::{End, RunReport};
 
 /// Where a report goes, if anywhere.
@@ -29,18 +29,9 @@ pub(super) struct Run {
 impl Reporter {
     /// Tries whether the report can be written, before the work that it is about. It is no file of
     /// what the work takes and gives.
-    pub(super) fn new(
-        command: &'static str,
-        file: Option<&Path>,
-        input: &Path,
-        output: &Path,
-    ) -> Result<Self, Stop> {
+    pub(super) fn new(command: &'static str, file: Option<&Path>, files: &Files) -> Result<Self, Stop> {
         let Some(path) = file else { return Ok(Self { command, file: None }) };
-        let file = Destination::new(path)?;
-        if file.is_at(input) || file.is_at(output) {
-            return Err(Error::Twice(path.to_owned()).into());
-        }
-        let file = file.outside(input)?;
+        let file = files.destination(path)?;
         file.try_write()?;
         Ok(Self { command, file: Some(file) })
     }
@@ -84,13 +75,13 @@ mod tests {
     use std::fs;
 
     use serde_json::Value;
-    use subako_manifest::diagnostic::{Blame, Code, Explain as _, blame};
+    use subako_manifest::diagnostic::{Blame, Code, blame};
 
     use super::*;
 
     fn reporter(folder: &Path) -> Reporter {
         let file = folder.join("report.json");
-        Reporter::new("build", Some(&file), &folder.join("package"), &folder.join("out.subako")).unwrap()
+        Reporter::new("build", Some(&file), &Files::default()).unwrap()
     }
 
     fn written(folder: &Path) -> Value {
@@ -122,27 +113,5 @@ mod tests {
         assert_eq!(told.iter().map(|told| told.code).collect::<Vec<_>>(), [Code::NotModule, Code::Io]);
         let Err(Stop::Refused(told)) = reporter.run(|_| Ok(((), Vec::new()))) else { panic!("no report") };
         assert_eq!(blame(&told), Blame::Environment);
-    }
-
-    #[test]
-    fn what_the_work_takes_and_gives_is_no_place_for_a_report() {
-        let folder = tempfile::tempdir().unwrap();
-        let package = folder.path().join("package");
-        fs::create_dir(&package).unwrap();
-        let output = folder.path().join("out.subako");
-        for report in [
-            package.join("report.json"),
-            package.clone(),
-            output.clone(),
-            package.join("../out.subako"),
-            folder.path().join("absent/report.json"),
-            "-".into(),
-        ] {
-            let stop = Reporter::new("build", Some(&report), &package, &output);
-            let Err(Stop::Refused(told)) = stop else { panic!("{} is no place", report.display()) };
-            assert_eq!(blame(&told), Blame::Usage, "{told:?}");
-        }
-        assert_eq!(Error::Twice(output).diagnostics()[0].code, Code::Usage);
-        Reporter::new("build", None, &package, &package).expect("there is none to write");
     }
 }

@@ -12,12 +12,12 @@ use subako_manifest::key::KeyId;
 use super::inspect::{in_file, read};
 use super::{Console, Stop, signing};
 use crate::args::Sign;
-use crate::output::Destination;
+use crate::output::Files;
 use crate::report::sign::SignReport;
 
 pub(super) fn run(args: &Sign, console: &Console) -> Result<u8, Stop> {
     let output = args.detached.as_ref().or(args.output.as_ref()).unwrap_or(&args.bundle);
-    let destination = Destination::new(output)?;
+    let destination = Files::from(args).destination(output)?;
     let bundle = open(&args.bundle)?;
     let (key_id, bytes) = match (args.remove, &args.attach) {
         (Some(key_id), _) => (key_id, sign::remove(&bundle, key_id)?),

@@ -20,7 +20,7 @@ use super::Stop;
 use crate::args;
 
 /// What a key is that does not stand in a file.
-const IN_VARIABLE: &str = "env:";
+pub(crate) const IN_VARIABLE: &str = "env:";
 /// The time of the build, where somebody wants it told (reproducible-builds.org).
 const EPOCH: &str = "SOURCE_DATE_EPOCH";
 
@@ -107,7 +107,7 @@ pub(super) fn finished() -> Result<Option<Moment>, Stop> {
 }
 
 /// The name of a key's public half.
-pub(super) fn public_path(private: &Path) -> PathBuf {
+pub(crate) fn public_path(private: &Path) -> PathBuf {
     let mut name = private.as_os_str().to_owned();
     name.push(".pub");
     PathBuf::from(name)

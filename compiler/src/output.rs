@@ -61,8 +61,8 @@ pub(crate) enum Error {
         /// The option.
         option: &'static str,
     },
-    /// The output would be among the files of an image layout of the same run.
-    #[error("`{}` is inside the image layout `{}`", shown(&.path.to_string_lossy()), shown(&.layout.to_string_lossy()))]
+    /// The output would be one of the files that an image layout of the same run is made of.
+    #[error("`{}` is part of the image layout `{}`", shown(&.path.to_string_lossy()), shown(&.layout.to_string_lossy()))]
     InLayout {
         /// The output.
         path: PathBuf,
@@ -97,7 +97,7 @@ impl Explain for Error {
             Self::Package(path) | Self::Bundle(path) | Self::Read { path, .. } => {
                 usage(path).rule("an output replaces what is there, and this is read").hint(ANOTHER_FILE)
             }
-            Self::InLayout { path, .. } => usage(path).hint("name a file outside the image layout"),
+            Self::InLayout { path, .. } => usage(path).hint(ANOTHER_FILE),
             Self::Key { path, .. } => usage(path)
                 .rule("a key is never written over")
                 .hint("name another file; remove that one yourself if nobody needs the key"),

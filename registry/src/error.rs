@@ -65,6 +65,9 @@ pub enum Error {
     /// Nothing is there.
     #[error("`{}` is not there", shown(.0))]
     Absent(String),
+    /// Nothing that is a bundle came by the digest that was asked for.
+    #[error(transparent)]
+    ByDigest(Box<Error>),
     /// Something else came than was asked for, or than was sent.
     #[error("`{}` came with the digest {found}, expected {expected}", shown(.name))]
     Digest {
@@ -189,9 +192,23 @@ pub enum Error {
 }
 
 impl Error {
+    /// The same, where a bundle was asked for by its manifest's digest: whoever takes the bundle's for
+    /// it gets an answer that differs from registry to registry.
+    pub(crate) fn by_digest(self) -> Self {
+        match self {
+            Self::Absent(_) | Self::Busy { .. } | Self::Refused { .. } | Self::Other(_) => {
+                Self::ByDigest(Box::new(self))
+            }
+            other => other,
+        }
+    }
+
     /// Whether it is about what is stored, and not about the store itself.
     #[must_use]
     pub fn is_about_content(&self) -> bool {
+        if let Self::ByDigest(error) = self {
+            return error.is_about_content();
+        }
         matches!(
             self,
             Self::Signature { .. }
@@ -204,6 +221,8 @@ impl Error {
         )
     }
 }
+
+const MANIFEST_DIGEST: &str = "a bundle is pulled by its manifest's digest, the one in the reference that `subakoc publish` prints as `to pin`, not by its own; if it is that one, try again later";
 
 impl Explain for Error {
     fn diagnostics(&self) -> Vec<Diagnostic> {
@@ -225,6 +244,10 @@ impl Explain for Error {
                     .hint(format!("it has: {}", shown(&there.join(", "))))
             }
             Self::Absent(name) => error(Code::PublishedAbsent, name),
+            Self::ByDigest(inner) => {
+                let hinted = |told: Diagnostic| told.hint(MANIFEST_DIGEST);
+                return inner.diagnostics().into_iter().map(hinted).collect();
+            }
             Self::Digest { name, .. } | Self::Size { name, .. } => error(Code::PublishedDigest, name)
                 .rule("whatever a registry gives is compared with its digest, and so is what it took"),
             Self::Io { path, .. } => {

@@ -75,9 +75,11 @@ pub fn pull(
     here: Option<&OpenBundle<Vec<u8>>>,
     progress: &dyn Progress,
 ) -> Result<Pulled, Error> {
-    let json = store.manifest(version)?;
-    let manifest_digest = Digest::of(&json);
-    let manifest = read_manifest(&json)?;
+    let found = store.manifest(version).and_then(|json| Ok((Digest::of(&json), read_manifest(&json)?)));
+    let (manifest_digest, manifest) = found.map_err(|error| match version {
+        Version::Digest(_) => error.by_digest(),
+        Version::Tag(_) => error,
+    })?;
     let index_json = blob(store, &manifest.config, MAX_INDEX_BYTES)?;
     let mut fetched_bytes = index_json.len() as u64;
     let index = Index::from_json(&index_json).map_err(|error| Error::Bundle(error.into()))?;

@@ -474,6 +474,37 @@ fn a_registry_that_gives_something_else() {
     assert_eq!(desk.bytes("out.subako"), fs::read(bundle).unwrap());
 }
 
+/// A bundle has two digests, and registries say in three ways that they know one of them only.
+#[test]
+fn the_bundle_s_digest_is_no_reference() {
+    let desk = Desk::new();
+    let memory = Memory::default();
+    // As Debian's, for a blob that is no manifest.
+    let server = memory.serve(|it| {
+        let by_digest = it.method == "GET" && it.place().contains("/manifests/sha256:");
+        by_digest.then(|| Response::new(500, "").with("Retry-After", "0"))
+    });
+    let failing = format!("oci://{}/hello", server.host());
+    let honest = memory.serve(|_| None);
+    let there = format!("oci://{}/hello", honest.host());
+    let directory = format!("dir:{}", desk.path("layout").display());
+    for (place, status, expected) in [(&there, 3, "E0850"), (&failing, 5, "E0842"), (&directory, 3, "E0851")]
+    {
+        let run = desk.publish(hello_bundle().path(), &format!("{place}:1"), &[]).exits(0).json();
+        let (bundle, pinned) = (text(&run["digest"]), text(&run["pinned"]));
+        let run = desk.pull(&format!("{place}@{bundle}"), "none.subako", &[]).exits(status);
+        assert_eq!(code(&run), expected);
+        let hint = run.json()["diagnostics"][0]["hint"].to_string();
+        assert!(hint.contains("`subakoc publish` prints as `to pin`"), "{run}");
+
+        // For people, what to pin is the last that is printed.
+        let bundle = hello_bundle().path().to_str().unwrap();
+        let printed = desk.run(&["publish", bundle, &format!("{place}:1")]).exits(0);
+        let last = printed.stdout.lines().last().unwrap();
+        assert_eq!(last.strip_prefix("to pin").map(str::trim_start), Some(pinned), "{printed}");
+    }
+}
+
 #[test]
 fn a_registry_that_takes_something_else() {
     let desk = Desk::new();

@@ -71,7 +71,7 @@ impl Files {
                 What::Package if destination.is_below(read) => return Err(Error::InPackage(path.to_owned())),
                 What::Bundle if is_read => return Err(Error::Bundle(path.to_owned())),
                 What::File(option) if is_read => return Err(Error::Read { path: path.to_owned(), option }),
-                What::Layout if is_read || destination.is_below(read) => {
+                What::Layout if is_read || is_of_layout(&destination, read) => {
                     return Err(Error::InLayout { path: path.to_owned(), layout: read.clone() });
                 }
                 _ => {}
@@ -223,6 +223,12 @@ fn is_same(one: &Path, other: &Path) -> bool {
     is(place) || identity(one).is_some_and(|it| identity(other) == Some(it))
 }
 
+/// Whether it would be one of the files that an image layout is made of.
+fn is_of_layout(destination: &Destination, layout: &Path) -> bool {
+    let named = ["oci-layout", "index.json"].map(|name| layout.join(name));
+    named.iter().any(|file| is_same(file, destination.path())) || destination.is_below(&layout.join("blobs"))
+}
+
 fn place(path: &Path) -> Option<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
@@ -334,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_layout_has_no_outputs_in_it() {
+    fn an_image_layout_stays_as_it_is() {
         let folder = tempfile::tempdir().unwrap();
         let layout = folder.path().join("layout");
         fs::create_dir_all(layout.join("blobs")).unwrap();
@@ -342,6 +348,8 @@ mod tests {
             let told = named(&[(What::Layout, &layout)], &[&path]).destination(&path);
             assert!(matches!(told, Err(Error::InLayout { .. })));
         }
+        let beside = layout.join("out.subako");
+        named(&[(What::Layout, &layout)], &[&beside]).destination(&beside).expect("it is no file of its");
     }
 
     /// Whatever it is there for: nobody gets it back.

@@ -53,11 +53,13 @@ impl Report for PublishReport {
     fn draw(&self, paint: Paint, _detail: Detail) -> String {
         let mut sheet = Sheet::new(paint);
         sheet.field("package", [shown(&self.package)]);
-        sheet.field("digest", [self.digest.to_string()]);
+        sheet.field("bundle", [self.digest.to_string()]);
         let (sent, bytes, there) = (grouped(self.sent), grouped(self.sent_bytes), grouped(self.there));
         sheet.field("blobs", [format!("{sent} sent ({bytes} bytes), {there} were there")]);
         sheet.field("signatures", [grouped(self.signatures)]);
-        sheet.field("published", [shown(&self.reference), shown(&self.pinned)]);
+        sheet.field("published", [shown(&self.reference)]);
+        // The other digest is no reference to anything in a registry.
+        sheet.field("to pin", [shown(&self.pinned)]);
         sheet.into_text()
     }
 }
@@ -84,6 +86,7 @@ mod tests {
         schema::assert_valid("publish", &report);
         let drawn = report.draw(Paint::new(false), Detail::Usual);
         assert!(drawn.contains("3 sent (1,234 bytes), 2 were there\n"), "{drawn}");
-        assert!(drawn.ends_with(&format!("oci://h/greet@{}\n", samples::digest())), "{drawn}");
+        let last = format!("published  oci://h/greet:1\nto pin     oci://h/greet@{}\n", samples::digest());
+        assert!(drawn.ends_with(&last), "{drawn}");
     }
 }

@@ -224,6 +224,13 @@ impl Error {
 
 const MANIFEST_DIGEST: &str = "a bundle is pulled by its manifest's digest, the one in the reference that `subakoc publish` prints as `to pin`, not by its own; if it is that one, try again later";
 
+const OF_REGISTRY: &str = "try again; if it stays so, the registry's storage is damaged, and as the registry says that it has this, `publish` does not send it again: delete it there and publish again, or publish to another repository";
+const OF_LAYOUT: &str = "`subakoc publish` of the same bundle writes anew what is damaged in an image layout";
+
+fn is_address(name: &str) -> bool {
+    name.starts_with("http://") || name.starts_with("https://")
+}
+
 impl Explain for Error {
     fn diagnostics(&self) -> Vec<Diagnostic> {
         let error = |code, subject: &str| Diagnostic::error(code, subject, self.to_string());
@@ -249,7 +256,8 @@ impl Explain for Error {
                 return inner.diagnostics().into_iter().map(hinted).collect();
             }
             Self::Digest { name, .. } | Self::Size { name, .. } => error(Code::PublishedDigest, name)
-                .rule("whatever a registry gives is compared with its digest, and so is what it took"),
+                .rule("whatever a registry gives is compared with its digest, and so is what it took")
+                .hint(if is_address(name) { OF_REGISTRY } else { OF_LAYOUT }),
             Self::Io { path, .. } => {
                 let path = path.to_string_lossy();
                 error(Code::Io, &path).at(Place::file(path))

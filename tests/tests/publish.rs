@@ -505,6 +505,42 @@ fn the_bundle_s_digest_is_no_reference() {
     }
 }
 
+/// The hint and `docs/errors.md` say what mends it.
+#[test]
+fn a_damaged_registry_is_mended_by_deleting_first() {
+    let desk = Desk::new();
+    let (memory, bundle) = filled(&desk);
+    let server = memory.serve(|_| None);
+    let reference = format!("oci://{}/hello:1", server.host());
+    let of_layout = format!("dir:{}:1", desk.path("layout").display());
+    let digest = {
+        let mut stored = memory.stored();
+        let (digest, bytes) = stored.blobs.iter_mut().max_by_key(|(_, bytes)| bytes.len()).unwrap();
+        bytes[0] ^= 1;
+        digest.clone()
+    };
+    let hint = |run: Run| {
+        let run = run.exits(3);
+        assert_eq!(code(&run), "E0852");
+        run.json()["diagnostics"][0]["hint"].to_string()
+    };
+    let told = hint(desk.pull(&reference, "none.subako", &[]));
+    assert!(told.contains("delete it there and publish again"), "{told}");
+    let _ = desk.publish(&bundle, &reference, &[]).exits(0);
+    let _ = hint(desk.pull(&reference, "none.subako", &[]));
+    memory.stored().blobs.remove(&digest);
+    let _ = desk.publish(&bundle, &reference, &[]).exits(0);
+    let _ = desk.pull(&reference, "out.subako", &[]).exits(0);
+
+    let _ = desk.publish(&bundle, &of_layout, &[]).exits(0);
+    let blob = desk.path("layout/blobs/sha256").join(digest.strip_prefix("sha256:").unwrap());
+    fs::write(&blob, "other").unwrap();
+    let told = hint(desk.pull(&of_layout, "none.subako", &[]));
+    assert!(told.contains("writes anew what is damaged"), "{told}");
+    let _ = desk.publish(&bundle, &of_layout, &[]).exits(0);
+    let _ = desk.pull(&of_layout, "out.subako", &[]).exits(0);
+}
+
 #[test]
 fn a_registry_that_takes_something_else() {
     let desk = Desk::new();

@@ -203,6 +203,27 @@ fn what_one_builder_compiled_another_takes() {
     assert_eq!(*tag, format!("compiled-{}", Digest::of(inputs.to_string().as_bytes()).hex()));
 }
 
+/// Trust is handed on: `docs/trust.md` says so.
+#[test]
+fn a_builder_vouches_for_what_it_believed() {
+    let (ada, bob, eve) = (Builder::new(), Builder::new(), Builder::new());
+    let (package, keys) = (hello(), Keys::default());
+    let (of_ada, of_bob) = (format!("dir:{}", keys.path("ada")), format!("dir:{}", keys.path("bob")));
+    let _ = ada.share(&package.path(), &of_ada);
+    let from = ["--cache-from", &of_ada, "--cache-trust", &ada.public];
+    let (report, _) = bob.build(&package.path(), &from);
+    assert_eq!(sources(&report), ["registry", "registry"]);
+    let (report, _) = bob.build(&package.path(), &["--sign", &bob.private, "--cache-to", &of_bob]);
+    assert_eq!(sources(&report), ["cache", "cache"]);
+    let from = ["--cache-from", &of_bob, "--cache-trust", &bob.public];
+    let (report, _) = eve.build(&package.path(), &from);
+    assert_eq!(sources(&report), ["registry", "registry"], "she never heard of Ada");
+
+    // Bob compiles what he shares, where he is told to.
+    let report = bob.share(&package.path(), &format!("dir:{}", keys.path("other")));
+    assert_eq!(sources(&report), ["compiler", "compiler"]);
+}
+
 #[test]
 fn a_rebuilt_bundle_is_shared_and_signed() {
     let Some(registry) = Registry::start(Access::Open) else { return };

@@ -1,5 +1,6 @@
 //! The compile cache that a farm of build servers shares: artifacts in a registry, each with a
-//! statement, signed by the builder that compiled it, of what it was made from.
+//! statement of what it was made from, signed by a builder that compiled it, or believed another
+//! that did and has it in its own cache since: trust is handed on.
 //!
 //! Whoever can push to a registry can put anything there, under any name. So nothing of an artifact
 //! is looked at before its statement was verified: that a key which the user trusts has signed it,
@@ -59,7 +60,7 @@ pub struct Farm {
     to: Option<Side>,
     /// The keys whose word is taken for what an artifact is.
     trusted: Vec<PublicKey>,
-    /// Who gives their word for what is compiled here; there where `to` is.
+    /// Who gives their word for what is compiled here, or was believed before; there where `to` is.
     signer: Option<Arc<Signer>>,
 }
 

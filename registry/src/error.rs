@@ -144,6 +144,16 @@ pub enum Error {
         /// What the registry says.
         message: String,
     },
+    /// It refuses a request by plain http as a server of https does.
+    #[error("`{}` answers {status}: {}", shown(.url), shown(.message))]
+    MaybeHttps {
+        /// What was asked for.
+        url: String,
+        /// The HTTP status.
+        status: u16,
+        /// What it says.
+        message: String,
+    },
     /// The registry asks who that is, or does not let them.
     #[error("`{}` {}: {}", shown(.host), if *.known { "does not let this user do that" } else { "asks for a user and a password" }, shown(.message))]
     Denied {
@@ -227,6 +237,12 @@ const MANIFEST_DIGEST: &str = "a bundle is pulled by its manifest's digest, the 
 const OF_REGISTRY: &str = "try again; if it stays so, the registry's storage is damaged, and as the registry says that it has this, `publish` does not send it again: delete it there and publish again, or publish to another repository";
 const OF_LAYOUT: &str = "`subakoc publish` of the same bundle writes anew what is damaged in an image layout";
 
+const MAYBE_HTTPS: &str = "it was asked by plain http, as registries on this machine are unless `--ca-file FILE` is given, and others with `--plain-http`: if it speaks https, give its CA's certificate, or leave `--plain-http` away";
+const MAKE_A_CA: &str = "make a CA, and with it a certificate for the server: the server gets that one, `--ca-file` the CA's; or make the server's own with `basicConstraints=CA:FALSE`";
+
+/// What is wrong with a certificate that was made without a thought of CAs.
+pub(crate) const CA_AS_SERVER: &str = "it is a CA's, which is no server's";
+
 fn is_address(name: &str) -> bool {
     name.starts_with("http://") || name.starts_with("https://")
 }
@@ -263,10 +279,14 @@ impl Explain for Error {
                 error(Code::Io, &path).at(Place::file(path))
             }
             Self::Layout { path, .. } => error(Code::LayoutInvalid, &path.to_string_lossy()),
+            Self::Unreachable { url, why } if why.ends_with(CA_AS_SERVER) => {
+                error(Code::RegistryAbsent, url).hint(MAKE_A_CA)
+            }
             Self::Unreachable { url, .. } => error(Code::RegistryAbsent, url),
             Self::Busy { url, .. } | Self::Wait { url, .. } => error(Code::RegistryBusy, url)
                 .hint("try again later: what is there already is not sent or fetched again"),
             Self::Refused { url, .. } => error(Code::RegistryRefused, url),
+            Self::MaybeHttps { url, .. } => error(Code::RegistryRefused, url).hint(MAYBE_HTTPS),
             Self::Denied { host, known: false, .. } => error(Code::RegistryDenied, host)
                 .hint(format!("`docker login {}`, or `--username NAME --password-stdin`", shown(host))),
             Self::Denied { host, known: true, .. } => error(Code::RegistryDenied, host),

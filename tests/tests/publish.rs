@@ -297,6 +297,17 @@ fn a_registry_with_a_certificate_of_ones_own() {
     let _ = desk.pull(&reference, "out.subako", &ca).exits(0);
     assert_eq!(desk.bytes("out.subako"), hello_bundle().bytes());
 
+    // By plain http, as it is on this machine where no CA is given.
+    let hinted = |run: Run, expected: &str, words: &str| {
+        let run = run.exits(5);
+        assert_eq!(code(&run), expected);
+        assert!(run.json()["diagnostics"][0]["hint"].to_string().contains(words), "{run}");
+        run
+    };
+    let run = desk.publish(bundle, &reference, &[]);
+    let _ = hinted(run, "E0843", "if it speaks https, give its CA's certificate");
+    let _ = hinted(desk.pull(&reference, "none.subako", &[]), "E0843", "unless `--ca-file FILE` is given");
+
     // Another CA does not do, and neither does a file without one.
     let (other, other_key) = (desk.path("other.pem"), desk.path("other-key.pem"));
     let _ = openssl_prints(&[
@@ -322,6 +333,16 @@ fn a_registry_with_a_certificate_of_ones_own() {
         let run = desk.pull(&reference, "none.subako", &["--ca-file", file.to_str().unwrap()]).exits(status);
         assert_eq!(code(&run), expected);
     }
+
+    // What `openssl req -x509` makes by itself is a CA's, and no server has that.
+    let Some(registry) = Registry::start(Access::Tls(&other, &other_key)) else { return };
+    let run =
+        desk.pull(&registry.reference("hello:1"), "none.subako", &["--ca-file", other.to_str().unwrap()]);
+    let run = hinted(run, "E0841", "make a CA, and with it a certificate for the server");
+    assert!(
+        run.stdout.contains("its certificate cannot be used: it is a CA's")
+            && !run.stdout.contains("EndEntity")
+    );
 }
 
 #[test]

@@ -22,10 +22,13 @@ use super::challenge::Challenge;
 use super::retry::{Attempts, Patience, Trouble};
 use super::{Error, Options, Secret, url};
 use crate::credentials::Credentials;
+use crate::error::CA_AS_SERVER;
 use crate::reference::Repository;
 
 const USER_AGENT: &str = concat!("subako/", env!("CARGO_PKG_VERSION"));
 const MAX_REDIRECTS: usize = 5;
+/// What is told of an answer that says no without a word.
+const NO_WORDS: &str = "it says no more";
 /// Bytes of an answer that says no, and of one with a token.
 const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 /// Characters of what a registry says that are shown.
@@ -80,8 +83,12 @@ struct Said {
 impl Answer {
     /// The error of an answer that is not one of those that were hoped for.
     pub(super) fn refused(&self, url: &str) -> Error {
-        let url = url::without_query(url).to_owned();
-        Error::Refused { url, status: self.status, message: self.message() }
+        let (url, status, message) = (url::without_query(url).to_owned(), self.status, self.message());
+        // So answer servers of https to plain http; registries say in JSON what is wrong.
+        match status == 400 && url.starts_with("http://") && self.errors().is_none() {
+            true => Error::MaybeHttps { url, status, message },
+            false => Error::Refused { url, status, message },
+        }
     }
 
     /// Whether this is among the codes of what the registry says.
@@ -107,7 +114,7 @@ impl Answer {
             None => String::from_utf8_lossy(&self.body).trim().to_owned(),
         };
         match said.is_empty() {
-            true => "it says no more".to_owned(),
+            true => NO_WORDS.to_owned(),
             false => said.chars().take(MAX_MESSAGE_CHARS).collect(),
         }
     }
@@ -424,8 +431,31 @@ fn trouble(at: &str, error: &ureq::Error) -> Trouble {
         ureq::Error::Timeout(_) | ureq::Error::ConnectionFailed | ureq::Error::Protocol(_) => true,
         _ => false,
     };
-    let error = Box::new(Error::Unreachable { url, why: shown(&error.to_string()) });
+    let error = Box::new(Error::Unreachable { url, why: in_words(&error.to_string()) });
     if passing { Trouble::Passing { error, asked: None } } else { Trouble::Lasting(error) }
+}
+
+/// What is wrong with a registry's certificate, which the TLS library tells by its own names.
+fn in_words(error: &str) -> String {
+    let Some((_, name)) = error.split_once("invalid peer certificate: ") else { return shown(error) };
+    let words = [
+        ("CaUsedAsEndEntity", CA_AS_SERVER),
+        ("UnknownIssuer", "it is not by a CA that is trusted"),
+        ("NotValidForName", "it is for another name"),
+        ("NotValidYet", "it is not valid yet"),
+        ("Expired", "it has expired"),
+        ("Revoked", "it is revoked"),
+        ("UnsupportedCertVersion", "it is of a version other than 3"),
+        ("BadSignature", "its signature is wrong"),
+        ("BadEncoding", "it is damaged"),
+    ];
+    let known = words.iter().find(|(known, _)| name.contains(known)).map(|(_, words)| (*words).to_owned());
+    // What has words of its own has no name in it.
+    let told = known.unwrap_or_else(|| {
+        let inner = name.trim_start_matches("Other(").trim_start_matches("OtherError(").trim_end_matches(')');
+        format!("it is not accepted: {}", shown(inner))
+    });
+    format!("its certificate cannot be used: {told}")
 }
 
 /// Mozilla's roots, and those of the user's.
@@ -474,6 +504,28 @@ mod tests {
         assert_eq!(said(" plain\n"), "plain");
         assert_eq!(said(""), "it says no more");
         assert_eq!(said(&"x".repeat(1_000)).len(), 300);
+    }
+
+    #[test]
+    fn certificates_are_spoken_of_in_words() {
+        let told = |name: &str| in_words(&format!("io: invalid peer certificate: {name}"));
+        let ca = told("Other(OtherError(CaUsedAsEndEntity))");
+        assert_eq!(ca, "its certificate cannot be used: it is a CA's, which is no server's");
+        assert!(told("UnknownIssuer").ends_with("it is not by a CA that is trusted"));
+        assert!(told("Other(OtherError(MaximumPathDepth))").ends_with("not accepted: MaximumPathDepth"));
+        assert_eq!(in_words("host not found"), "host not found");
+    }
+
+    #[test]
+    fn who_answers_plain_http_with_400_may_speak_https() {
+        let refused = |url: &str, status, body: &str| {
+            let (headers, body) = (HeaderMap::new(), body.as_bytes().to_vec());
+            matches!(Answer { status, headers, body }.refused(url), Error::MaybeHttps { .. })
+        };
+        assert!(refused("http://localhost:5000/v2/a", 400, ""));
+        assert!(refused("http://r/v2/a", 400, "Client sent an HTTP request to an HTTPS server."));
+        assert!(!refused("http://localhost:5000/v2/a", 400, r#"{"errors":[{"code":"NAME_INVALID"}]}"#));
+        assert!(!refused("https://r/v2/a", 400, "") && !refused("http://r/v2/a", 405, ""));
     }
 
     #[test]

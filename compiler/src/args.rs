@@ -179,7 +179,7 @@ Examples:
   subakoc build greet -o greet.subako
   subakoc build greet -o greet.subako --sign builder.pem --builder https://ci.example.com/builder
   subakoc build greet -o greet.subako --sign builder.pem --cache-to oci://registry:5000/cache
-  subakoc build greet -o greet.subako --cache-from dir:/srv/cache --cache-trust builder.pub
+  subakoc build greet -o greet.subako --cache-from dir:/srv/cache --cache-trust builder.pem.pub
   subakoc build greet.zip -o greet.subako --target x86_64-linux/x86-64-v3 --target pulley64
   subakoc build greet -o greet.subako --report report.json --sbom
   subakoc build greet -o greet.subako --format json --deny-warnings
@@ -517,7 +517,7 @@ Examples:
   subakoc sign greet.subako --key builder.pem
   subakoc sign greet.subako --key builder.pem --detached greet.sig.json
   subakoc sign greet.subako --attach greet.sig.json
-  subakoc sign greet.subako --signer './kms-sign.sh key-7' --public-key key-7.pub
+  subakoc sign greet.subako --signer './kms-sign.sh key-7' --public-key key-7.pem.pub
   subakoc sign greet.subako --remove 3f0a…
 
 Exit status:
@@ -539,7 +539,7 @@ pub(crate) struct Verify {
     pub(crate) bundle: PathBuf,
     /// A public key (PEM) whose signature is enough, repeatable; or one trust file. Without it:
     /// the trust file that SUBAKO_TRUST names
-    #[arg(long, value_name = "KEY.pem")]
+    #[arg(long, value_name = "KEY.pub")]
     pub(crate) trust: Vec<PathBuf>,
     /// A signature that was made with `--detached`; repeatable
     #[arg(long = "signature", value_name = "FILE")]
@@ -548,7 +548,7 @@ pub(crate) struct Verify {
 
 const VERIFY_HELP: &str = "\
 Examples:
-  subakoc verify greet.subako --trust builder.pub
+  subakoc verify greet.subako --trust builder.pem.pub
   subakoc verify greet.subako --trust trust.json --format json
 
 Exit status:

@@ -204,6 +204,16 @@ fn a_private_key_is_its_owner_s_alone() {
         assert_eq!(run.errors(), ["E0831"], "{run}");
         assert!(run.stderr.contains(&format!("its mode is {mode:o}")), "{run}");
     }
+    // A public key is for others to read, and signs nothing.
+    let _ = subakoc(["keygen", "-o", &keys.path("b.pem")]).exits(0);
+    for mode in [0o644, 0o600] {
+        let public = keys.path("b.pem.pub");
+        fs::set_permissions(&public, fs::Permissions::from_mode(mode)).unwrap();
+        let run = sign(&bundle, &["--key", &public]).exits(3);
+        assert_eq!(run.errors(), ["E0830"], "{run}");
+        assert!(run.stderr.contains("it is a public key"), "{run}");
+        assert!(run.stderr.contains(&format!("give the private key, `{}`", keys.path("b.pem"))), "{run}");
+    }
     // From a variable there is no file to be read by others.
     let pem = fs::read_to_string(&private).unwrap();
     let mut command = Command::new(&programs().subakoc);

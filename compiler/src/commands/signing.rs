@@ -6,11 +6,11 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use subako_compiler::sign::key::{PrivateKey, read_secret};
+use subako_compiler::sign::key::{NotPrivateKey, PrivateKey, read_secret};
 use subako_compiler::sign::program::Program;
 use subako_compiler::sign::provenance::Provenance;
 use subako_compiler::sign::{Error, Signer, Signing};
-use subako_manifest::diagnostic::{Code, Diagnostic};
+use subako_manifest::diagnostic::{Code, Diagnostic, Explain as _};
 use subako_manifest::key::PublicKey;
 use subako_manifest::text::shown;
 use subako_manifest::trust::{Fault, Moment, TrustFileError};
@@ -57,14 +57,28 @@ pub(super) fn signing(
 
 fn private_key(name: &str, typed: &args::Passphrase) -> Result<PrivateKey, Stop> {
     let pem = match name.strip_prefix(IN_VARIABLE) {
-        Some(variable) => from_variable(variable)?,
-        None => read_secret(Path::new(name))?,
+        Some(variable) => from_variable(variable),
+        None => read_secret(Path::new(name)),
     };
-    Ok(PrivateKey::from_pem(name, &pem, || match passphrase(typed)? {
-        Some(given) => Ok(given),
-        None => ask(&format!("passphrase of {}: ", shown(name)))
-            .ok_or_else(|| Error::PassphraseAbsent(name.to_owned())),
-    })?)
+    let read = pem.and_then(|pem| {
+        PrivateKey::from_pem(name, &pem, || match passphrase(typed)? {
+            Some(given) => Ok(given),
+            None => ask(&format!("passphrase of {}: ", shown(name)))
+                .ok_or_else(|| Error::PassphraseAbsent(name.to_owned())),
+        })
+    });
+    read.map_err(|error| match (&error, private_of(name)) {
+        (Error::Key { why: NotPrivateKey::Public, .. }, Some(private)) => {
+            let hint = format!("give the private key, `{}`", shown(private));
+            Stop::Refused(error.diagnostics().into_iter().map(|told| told.hint(&hint)).collect())
+        }
+        _ => error.into(),
+    })
+}
+
+/// The private key that lies beside a public one, by the names that `keygen` gives.
+fn private_of(public: &str) -> Option<&str> {
+    public.strip_suffix(".pub").filter(|private| Path::new(private).is_file())
 }
 
 pub(super) fn public_key(path: &Path) -> Result<PublicKey, Stop> {

@@ -39,7 +39,7 @@ fn trusted(args: &Verify) -> Result<trust::Trust, Stop> {
     if paths.is_empty() {
         let message = "`--trust` is not given: there is no key to verify by";
         let hint = format!(
-            "name the key that you trust with `--trust KEY.pem`, or a trust file in {TRUST_VARIABLE}"
+            "name the key that you trust with `--trust KEY.pub`, or a trust file in {TRUST_VARIABLE}"
         );
         return Err(Stop::Refused(vec![Diagnostic::error(Code::Usage, "--trust", message).hint(hint)]));
     }

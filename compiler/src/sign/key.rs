@@ -23,6 +23,7 @@ const ED25519_HEADER: &[u8] = b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70
 
 const PLAIN: &str = "PRIVATE KEY";
 const ENCRYPTED: &str = "ENCRYPTED PRIVATE KEY";
+const PUBLIC: &str = "PUBLIC KEY";
 
 /// Rounds of PBKDF2 for keys that are made here (OWASP's number for HMAC-SHA-256).
 const ROUNDS: u32 = 600_000;
@@ -78,31 +79,44 @@ impl NotPrivateKey {
             Self::Encryption(_) => {
                 Some(format!("openssl pkcs8 -topk8 -v2 aes-256-cbc -in {name} -out key.pem"))
             }
+            Self::Public => Some("give the private key that it was made with".to_owned()),
             _ => None,
         }
     }
+}
+
+/// The label of a PEM's first part.
+fn label(pem: &str) -> Option<&str> {
+    Some(pem.trim_start().strip_prefix("-----BEGIN ")?.split_once("-----")?.0)
 }
 
 /// Reads a file with a secret: one that others could read is no secret, and refused.
 ///
 /// # Errors
 ///
-/// [`Error::Read`] and [`Error::Exposed`].
+/// [`Error::Read`] and [`Error::Exposed`]; [`Error::Key`] where it is a public key, which is for others
+/// to read.
 pub fn read_secret(path: &Path) -> Result<Zeroizing<String>, Error> {
     let refused = |source| Error::Read { path: path.to_owned(), source };
     let file = File::open(path).map_err(refused)?;
+    let read = |file: &File| {
+        let mut text = Zeroizing::new(String::with_capacity(MAX_SECRET_BYTES as usize));
+        file.take(MAX_SECRET_BYTES).read_to_string(&mut text).map(|_| text)
+    };
     // Of the file that is open, not of the path, which may be another one by then.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
         let mode = file.metadata().map_err(refused)?.permissions().mode() & 0o777;
         if mode & 0o077 != 0 {
+            if read(&file).is_ok_and(|text| label(&text) == Some(PUBLIC)) {
+                let name = path.to_string_lossy().into_owned();
+                return Err(Error::Key { name, why: NotPrivateKey::Public });
+            }
             return Err(Error::Exposed { path: path.to_owned(), mode });
         }
     }
-    let mut text = Zeroizing::new(String::with_capacity(MAX_SECRET_BYTES as usize));
-    file.take(MAX_SECRET_BYTES).read_to_string(&mut text).map_err(refused)?;
-    Ok(text)
+    read(&file).map_err(refused)
 }
 
 impl PrivateKey {
@@ -118,10 +132,9 @@ impl PrivateKey {
         passphrase: impl FnOnce() -> Result<Zeroizing<String>, Error>,
     ) -> Result<Self, Error> {
         let refused = |why| Error::Key { name: name.to_owned(), why };
-        let label = pem.trim_start().strip_prefix("-----BEGIN ").and_then(|rest| rest.split_once("-----"));
-        match label.map(|(label, _)| label) {
+        match label(pem) {
             Some(PLAIN | ENCRYPTED) => {}
-            Some("PUBLIC KEY") => return Err(refused(NotPrivateKey::Public)),
+            Some(PUBLIC) => return Err(refused(NotPrivateKey::Public)),
             Some(other) => return Err(refused(NotPrivateKey::Form(other.to_owned()))),
             None => return Err(refused(NotPrivateKey::Pem)),
         }

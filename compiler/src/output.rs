@@ -189,8 +189,18 @@ impl Destination {
             use std::os::unix::fs::PermissionsExt as _;
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
-        // The error names a file that is ours alone to know.
-        PartFile::new(&builder, &self.folder).map_err(|error| io::Error::from(error.kind()))
+        PartFile::new(&builder, &self.folder).map_err(|error| self.without_name(&error))
+    }
+
+    /// What is wrong, without the name of the file that is ours alone to know.
+    fn without_name(&self, error: &io::Error) -> io::Error {
+        if !is_absent(error) {
+            return error.kind().into();
+        }
+        // It is the directory that is not there, or that says so of every file, as `/proc` does.
+        let why =
+            if self.folder.is_dir() { "its directory takes no files" } else { "its directory is not there" };
+        io::Error::new(error.kind(), why)
     }
 
     fn replace(&self, bytes: &[u8]) -> io::Result<()> {
@@ -337,7 +347,15 @@ mod tests {
         let destination = Destination::new(&inner.join("out.subako")).unwrap();
         fs::remove_dir(&inner).unwrap();
         let told = destination.write(b"new").expect_err("the folder is gone").to_string();
-        assert!(told.ends_with("out.subako` cannot be written: entity not found"), "{told}");
+        assert!(told.ends_with("out.subako` cannot be written: its directory is not there"), "{told}");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_directory_that_takes_no_files_is_told_in_words() {
+        let told =
+            Destination::new(Path::new("/proc/x.subako")).unwrap().try_write().expect_err("it is no disk");
+        assert!(told.to_string().ends_with("cannot be written: its directory takes no files"), "{told}");
     }
 
     #[test]

@@ -224,6 +224,65 @@ fn a_private_key_is_its_owner_s_alone() {
 }
 
 #[test]
+fn a_passphrase_without_a_key_is_told() {
+    let keys = Keys::default();
+    let (_, public) = keys.make("k", Kind::P256, &[]);
+    let bundle = copy(&keys, "b.subako", unsigned());
+    let package = hello();
+    let (package, new, absent) = (package.path(), keys.path("new"), keys.path("absent"));
+    let package = package.to_str().unwrap();
+    let file = ["--passphrase-file", &absent];
+    let variable = ["--passphrase-env", "ABSENT"];
+    for (arguments, passphrase) in [
+        (&["build", package, "-o", &new][..], file),
+        (&["build", package, "-o", &new], variable),
+        (&["build", package, "-o", &new, "--signer", "false", "--public-key", &public], file),
+        (&["rebuild", &bundle, "-o", &new], file),
+        (&["sign", &bundle, "--attach", &absent], file),
+    ] {
+        let run = subakoc([arguments, &passphrase].concat()).exits(2);
+        assert_eq!(run.errors(), ["E0902"], "{run}");
+        assert!(run.stderr.contains(&format!("`{}` is for a private key", passphrase[0])), "{run}");
+        assert!(!Path::new(&new).exists());
+    }
+}
+
+/// In the same words for all that is written.
+#[test]
+fn a_directory_that_is_absent_is_told_first() {
+    let keys = Keys::default();
+    let (package, bundle) = (hello(), copy(&keys, "b.subako", unsigned()));
+    let (package, out) = (package.path(), keys.path("absent/out"));
+    for arguments in [
+        &["build", package.to_str().unwrap(), "-o", &out][..],
+        &["build", package.to_str().unwrap(), "-o", &keys.path("new"), "--report", &out],
+        &["rebuild", &bundle, "-o", &out],
+        &["sign", &bundle, "--remove", &"0".repeat(64), "-o", &out],
+        &["pull", "dir:nowhere", "-o", &out],
+        &["keygen", "-o", &out],
+    ] {
+        let run = subakoc(arguments).exits(2);
+        assert_eq!(run.errors(), ["E0902"], "{run}");
+        assert!(run.stderr.contains("absent` is not there\n  hint: make the directory first"), "{run}");
+    }
+}
+
+#[test]
+fn a_reference_in_a_bundle_s_place_is_told() {
+    let keys = Keys::default();
+    let (_, public) = keys.make("k", Kind::P256, &[]);
+    let reference = "oci://ghcr.io/team/greet:1.0";
+    for arguments in [&["verify", reference, "--trust", &public][..], &["inspect", reference]] {
+        let run = subakoc(arguments).exits(3);
+        assert_eq!(run.errors(), ["E0701"], "{run}");
+        assert!(
+            run.stderr.contains(&format!("pull it first: `subakoc pull {reference} -o out.subako`")),
+            "{run}"
+        );
+    }
+}
+
+#[test]
 fn keygen_writes_over_nothing() {
     let keys = Keys::default();
     let (private, public) = (keys.path("k"), keys.path("k.pub"));

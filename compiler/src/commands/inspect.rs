@@ -12,6 +12,7 @@ use subako_manifest::index::{Entry, Role};
 use subako_manifest::package;
 use subako_manifest::text::shown;
 use subako_manifest::tool::ToolSet;
+use subako_registry::reference::Reference;
 
 use super::{Console, Stop};
 use crate::args::Inspect;
@@ -52,12 +53,22 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, Stop> {
         Stop::Refused(vec![Diagnostic::error(code, name.clone(), message).at(Place::file(name.clone()))])
     };
     fs::read(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => told(Code::BundleAbsent, format!("`{}` is not there", shown(&name))),
+        io::ErrorKind::NotFound => {
+            let message = format!("`{}` is not there", shown(&name));
+            let told = Diagnostic::error(Code::BundleAbsent, name.clone(), message);
+            Stop::Refused(vec![told.at(Place::file(name.clone())).maybe_hint(to_pull(&name))])
+        }
         io::ErrorKind::IsADirectory => {
             told(Code::BundleAbsent, format!("`{}` is a directory, not a bundle", shown(&name)))
         }
         _ => told(Code::Io, format!("`{}` cannot be read: {error}", shown(&name))),
     })
+}
+
+/// The mend where a reference stands in a file's place.
+fn to_pull(name: &str) -> Option<String> {
+    name.parse::<Reference>().ok()?;
+    Some(format!("pull it first: `subakoc pull {} -o out.subako`", shown(name)))
 }
 
 /// The faults of a bundle, which does not know what file it is.

@@ -18,6 +18,9 @@ use crate::report::sign::SignReport;
 pub(super) fn run(args: &Sign, console: &Console) -> Result<u8, Stop> {
     let output = args.detached.as_ref().or(args.output.as_ref()).unwrap_or(&args.bundle);
     let destination = Files::from(args).destination(output)?;
+    if args.key.is_none() {
+        signing::no_passphrase(&args.signing.passphrase)?;
+    }
     let bundle = open(&args.bundle)?;
     let (key_id, bytes) = match (args.remove, &args.attach) {
         (Some(key_id), _) => (key_id, sign::remove(&bundle, key_id)?),

@@ -31,9 +31,23 @@ pub(super) fn wanted(
     flags: Option<Vec<String>>,
 ) -> Result<Option<Signing>, Stop> {
     match (key, &typed.signer) {
-        (None, None) => Ok(None),
+        (None, None) => no_passphrase(&typed.passphrase).map(|()| None),
         _ => signing(key, typed, flags).map(Some),
     }
+}
+
+/// A passphrase that nothing would read was meant for a key that was forgotten.
+pub(super) fn no_passphrase(typed: &args::Passphrase) -> Result<(), Stop> {
+    let given = [
+        (typed.passphrase_file.is_some(), "--passphrase-file"),
+        (typed.passphrase_env.is_some(), "--passphrase-env"),
+    ];
+    let Some((_, option)) = given.into_iter().find(|(given, _)| *given) else { return Ok(()) };
+    let message = format!("`{option}` is for a private key, and none is given");
+    let told = Diagnostic::error(Code::Usage, option, message);
+    Err(Stop::Refused(vec![
+        told.hint("give the key with `--sign KEY.pem`, or with `--key KEY.pem` to `sign`"),
+    ]))
 }
 
 /// The signer that the options mean; clap has seen to it that there is one.
@@ -49,7 +63,10 @@ pub(super) fn signing(
         flags,
     };
     let signer = match (&typed.signer, &typed.public_key) {
-        (Some(command), Some(path)) => Signer::Program(Program::new(command.clone(), public_key(path)?)),
+        (Some(command), Some(path)) => {
+            no_passphrase(&typed.passphrase)?;
+            Signer::Program(Program::new(command.clone(), public_key(path)?))
+        }
         _ => Signer::Key(private_key(key.unwrap_or_default(), &typed.passphrase)?),
     };
     Ok(Signing { signer: Arc::new(signer), provenance })

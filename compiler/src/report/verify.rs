@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 use subako_loader::verify::{VerifiedBundle, Voucher};
-use subako_manifest::text::shown;
+use subako_manifest::text::{shown, shown_lines};
 use subako_manifest::trust::Vouch;
 
 use super::paint::Paint;
@@ -75,7 +75,7 @@ impl Report for VerifyReport {
                 sheet.field(label, signature.said(pointer).map(shown));
             }
             if detail == Detail::Full {
-                sheet.field("  says", [shown(&signature.provenance.to_string())]);
+                sheet.field("  says", [shown_lines(&signature.provenance.to_string())]);
             }
         }
         sheet.field("digest", [self.bundle.digest.to_string()]);
@@ -92,7 +92,7 @@ mod tests {
     fn json_is_as_the_schema_says() {
         let provenance = serde_json::json!({
             "buildDefinition": { "resolvedDependencies": [{}, { "uri": "git+https://a\u{1b}" }] },
-            "runDetails": { "builder": { "id": "https://b" } },
+            "runDetails": { "builder": { "id": "https://b" }, "more": "long".repeat(99) },
         });
         let signature = Signature { key_id: "00".repeat(32), name: "ci".to_owned(), provenance };
         let (bundle, package) = (samples::bundle(), "greet".to_owned());
@@ -105,5 +105,12 @@ mod tests {
             samples::DIGEST
         );
         assert_eq!(drawn, expected);
+        // All of it, on one line, and fit for a terminal.
+        let drawn = report.draw(Paint::new(false), Detail::Full);
+        let says = drawn.lines().find_map(|line| line.strip_prefix("  says")).unwrap();
+        assert!(
+            says.ends_with("}}") && says.contains(&"long".repeat(99)) && !drawn.contains('\u{1b}'),
+            "{drawn}"
+        );
     }
 }

@@ -36,7 +36,7 @@ pub enum Error {
         error: Box<SignatureError>,
     },
     /// Fewer keys than must agree.
-    #[error("`{digest}` is signed by {found} trusted keys, {threshold} must agree")]
+    #[error("`{digest}` is signed by {found} trusted {}, {threshold} must agree", if *.found == 1 { "key" } else { "keys" })]
     NotEnough {
         /// The bundle's digest.
         digest: Digest,

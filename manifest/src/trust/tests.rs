@@ -142,7 +142,7 @@ fn a_threshold_counts_keys() {
     assert_eq!(verify(&two, &[right(1), right(3)]), Ok(vec!["k1".to_owned(), "k3".to_owned()]));
     let error = verify(&two, &[right(1), right(9)]).unwrap_err();
     assert_eq!(codes(&error), ["E0813", "E0803"]);
-    assert!(error.to_string().ends_with("is signed by 1 trusted keys, 2 must agree"), "{error}");
+    assert!(error.to_string().ends_with("is signed by 1 trusted key, 2 must agree"), "{error}");
     assert_eq!(codes(&verify(&two, &[right(1)]).unwrap_err()), ["E0813"]);
 }
 

@@ -1,8 +1,8 @@
 //! `subako-loader cache`.
 
 use serde_json::json;
-use subako_manifest::diagnostic::Explain as _;
-use subako_manifest::diagnostic::blame;
+use subako_manifest::diagnostic::{Code, Diagnostic, Explain as _, blame};
+use subako_manifest::text::shown;
 
 use subako_loader::cache::Cache as Installs;
 
@@ -10,6 +10,14 @@ use super::{ANSWERED, Stop, print, print_json, say};
 use crate::args::{self, Cache, CacheCommand, Format};
 
 pub(super) fn run(args: &Cache) -> Result<u8, Stop> {
+    // One that is named by mistake is not made: nothing would be found wrong with it.
+    if let Some(dir) = args.cache_dir.as_deref().filter(|dir| !dir.exists()) {
+        let name = dir.display().to_string();
+        let message = format!("`{}` is not there", shown(&name));
+        return Err(Stop::one(
+            Diagnostic::error(Code::CacheAbsent, name, message).hint("`subako-loader install` makes it"),
+        ));
+    }
     let cache = Installs::open(&args::cache_dir(args.cache_dir.as_deref())?)?;
     match &args.command {
         CacheCommand::List => list(&cache, args.format),

@@ -758,9 +758,6 @@ impl<'a> Deployment<'a> {
     }
 
     fn installed(&self) -> usize {
-        if !Path::new(&self.cache).exists() {
-            return 0;
-        }
         let run = loader(["cache", "list", "--cache-dir", &self.cache]).exits(0);
         run.stdout.lines().count()
     }

@@ -1,7 +1,7 @@
 //! `subako-loader cache`.
 
 use serde_json::json;
-use subako_manifest::diagnostic::{Code, Diagnostic, Explain as _, blame};
+use subako_manifest::diagnostic::{Explain as _, blame};
 use subako_manifest::text::shown;
 
 use subako_loader::cache::Cache as Installs;
@@ -10,13 +10,9 @@ use super::{ANSWERED, Stop, print, print_json, say};
 use crate::args::{self, Cache, CacheCommand, Format};
 
 pub(super) fn run(args: &Cache) -> Result<u8, Stop> {
-    // One that is named by mistake is not made: nothing would be found wrong with it.
+    // A name that is mistyped has nothing wrong in it.
     if let Some(dir) = args.cache_dir.as_deref().filter(|dir| !dir.exists()) {
-        let name = dir.display().to_string();
-        let message = format!("`{}` is not there", shown(&name));
-        return Err(Stop::one(
-            Diagnostic::error(Code::CacheAbsent, name, message).hint("`subako-loader install` makes it"),
-        ));
+        say(&format!("note: `{}` was not there: nothing is installed", shown(&dir.display().to_string())));
     }
     let cache = Installs::open(&args::cache_dir(args.cache_dir.as_deref())?)?;
     match &args.command {

@@ -74,7 +74,7 @@ pub(crate) struct Source {
     pub(crate) cache_dir: Option<PathBuf>,
     /// A public key (PEM) whose signature is enough, repeatable; or one trust file. Without it:
     /// the trust file that SUBAKO_TRUST names
-    #[arg(long, value_name = "KEY.pem")]
+    #[arg(long, value_name = "KEY.pub")]
     pub(crate) trust: Vec<PathBuf>,
     /// Run a bundle that nobody has signed; for development. Does nothing where keys are trusted
     #[arg(long)]

@@ -5,9 +5,10 @@
 //! users that could replace this process anyway, root and the one it runs as, are the only ones
 //! who may write it; every other file is copied before anything of it is believed.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::ops::Range;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use memmap2::Mmap;
@@ -45,7 +46,9 @@ impl BundleFile {
     ///
     /// It is not there, is no regular file, or cannot be read.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let mut file = File::open(path)?;
+        // Opening a FIFO would wait for somebody to write to it; a file does not mind.
+        let waits_not = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let mut file = OpenOptions::new().read(true).custom_flags(waits_not).open(path)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));

@@ -130,12 +130,15 @@ impl Cache {
     ///
     /// An entry is not what the index says, or the disk refuses.
     pub fn install(&self, bundle: &VerifiedBundle<BundleFile>, pick: &Pick) -> Result<Installed, Error> {
-        let record = Record::new(bundle, pick);
+        let mut record = Record::new(bundle, pick);
         let target = self.bundle_dir(&record.digest);
         let _lock = self.lock(File::lock_shared)?;
         // What is there may be for another target, or damaged: installing again mends it.
-        let there = self.read(&record.digest);
-        if !there.is_ok_and(|there| there.record == record && there.check().is_ok()) {
+        let there = self.read(&record.digest).ok();
+        if let Some(there) = &there {
+            record.also_signed_by(&there.record);
+        }
+        if !there.is_some_and(|there| there.record == record && there.check().is_ok()) {
             let making = self.make("install-")?;
             fill(making.path(), bundle, pick, &record)?;
             self.place(making, &target)?;

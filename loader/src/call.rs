@@ -162,6 +162,9 @@ impl Explain for Error {
             )
             .rule("a module's memory is bounded (docs/host.md, \"Limits\")")
             .hint("give the call more with `--memory`, or build the module with a smaller initial memory"),
+            Self::Instantiate(error) if error.is_the_machines() => {
+                Diagnostic::error(Code::EngineStart, "memory", error.to_string())
+            }
             Self::Instantiate(error) => Diagnostic::error(Code::Instantiate, "module", error.to_string()),
             Self::Interrupted => Diagnostic::error(Code::Interrupted, "call", self.to_string()),
             Self::NoRandomness => Diagnostic::error(Code::CallThread, "random", self.to_string()),

@@ -12,26 +12,29 @@ mod tools;
 mod trust;
 
 use std::ffi::c_int;
-use std::fs;
-use std::io::{self, Write as _};
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
 use std::panic::{self, PanicHookInfo};
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::consts::SIGTERM;
 use signal_hook::low_level::emulate_default_handler;
 use subako_loader::call::{CallSetup, Error as CallError, GUEST_STACK_BYTES, Preopens, Stuck, WhenStuck};
 use subako_loader::http::Policy;
+use subako_loader::message::MAX_INPUT_BYTES;
 use subako_loader::scratch::{Scratch, fresh};
 use subako_manifest::diagnostic::{Blame, Code, Diagnostic, Explain, blame};
-use subako_manifest::text::shown;
+use subako_manifest::text::{grouped, shown};
 
 use crate::args::{Args, Bounds, Command, Format};
 use crate::end;
+use crate::signals::Interrupt;
 use program::{Program, in_file};
 
 /// The exit statuses that are not a matter of blame (design, "Command lines").
@@ -162,7 +165,17 @@ fn print_json(value: &impl Serialize) -> Result<(), Stop> {
 
 /// Reads a file that the user named.
 fn read_file(path: &Path, absent: Code) -> Result<Vec<u8>, Stop> {
-    fs::read(path).map_err(unreadable(path, absent))
+    File::open(path).and_then(read_bounded).map_err(unreadable(path, absent))
+}
+
+/// Reads to the end, unless that is too far.
+fn read_bounded(from: impl io::Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(MAX_INPUT_BYTES + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MAX_INPUT_BYTES {
+        true => Err(io::ErrorKind::FileTooLarge.into()),
+        false => Ok(bytes),
+    }
 }
 
 /// What is said of a file that cannot be read.
@@ -170,7 +183,10 @@ fn unreadable(path: &Path, absent: Code) -> impl Fn(io::Error) -> Stop {
     move |error| {
         let name = path.display().to_string();
         let code = match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory => absent,
+            io::ErrorKind::NotFound
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::FileTooLarge => absent,
             _ => Code::Io,
         };
         let message = match error.kind() {
@@ -178,30 +194,13 @@ fn unreadable(path: &Path, absent: Code) -> impl Fn(io::Error) -> Stop {
             io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory => {
                 format!("`{}` is not a regular file", shown(&name))
             }
+            io::ErrorKind::FileTooLarge => {
+                format!("`{}` has more than {} bytes", shown(&name), grouped(MAX_INPUT_BYTES))
+            }
             _ => format!("`{}` cannot be read: {error}", shown(&name)),
         };
         Stop::one(Diagnostic::error(code, name, message))
     }
-}
-
-/// The signals that end a call: it is ended in order, so that nothing it made is left, and then
-/// the program ends by the signal, as its parent expects.
-const ENDING: [c_int; 3] = [SIGHUP, SIGINT, SIGTERM];
-
-/// The number of the signal that came, if one did.
-fn interrupt() -> Result<Arc<AtomicUsize>, Stop> {
-    let came = Arc::new(AtomicUsize::new(0));
-    for signal in ENDING {
-        let number = usize::try_from(signal).unwrap_or(1);
-        flag::register_usize(signal, Arc::clone(&came), number).map_err(|error| {
-            Stop::one(Diagnostic::error(
-                Code::Io,
-                "signal",
-                format!("`signal` {signal} cannot be caught: {error}"),
-            ))
-        })?;
-    }
-    Ok(came)
 }
 
 /// The network policy in a file; without one, no host is allowed.
@@ -231,17 +230,12 @@ fn prepare(program: &Program, bounds: &Bounds, format: Format) -> Result<CallSet
         None if program.module.reaches_files() => Some(scratch.directory(VOLUME).map_err(no_room)?),
         None => None,
     };
-    // A call that makes no file may be ended anywhere.
-    let interrupt = match program.module.reaches_files() || !bounds.skills.is_empty() {
-        true => interrupt()?,
-        false => Arc::default(),
-    };
     let when_stuck = match this_thread_has_room() {
         // Then the module gets a thread that has.
         false => WhenStuck::LeaveBehind,
         true => WhenStuck::End({
-            let (scratch, interrupt, stderr_is_shown) =
-                (scratch.clone(), Arc::clone(&interrupt), bounds.stderr);
+            let (scratch, interrupt) = (scratch.clone(), program.interrupt.clone());
+            let stderr_is_shown = bounds.stderr;
             Arc::new(move |stuck| end_stuck(stuck, &scratch, &interrupt, format, stderr_is_shown))
         }),
     };
@@ -258,7 +252,7 @@ fn prepare(program: &Program, bounds: &Bounds, format: Format) -> Result<CallSet
         },
         network: Some(Arc::new(network(bounds.network.as_deref())?)),
         show_stderr: bounds.stderr,
-        interrupt,
+        interrupt: program.interrupt.number(),
         scratch,
         when_stuck,
     })
@@ -280,25 +274,43 @@ fn no_room(error: io::Error) -> Stop {
     Stop::one(Diagnostic::error(Code::Io, place, message))
 }
 
-/// Removes what was made for a call.
-fn clear(scratch: &Scratch) {
-    for (path, error) in scratch.clear() {
+/// The module has ended: what was made for the call goes, and signals end the program again.
+fn settle(program: &Program) -> Result<(), Stop> {
+    let left = program.scratch.clear();
+    let came = program.interrupt.let_through();
+    tell_left(&left);
+    match came {
+        Some(signal) => Err(Stop::Signal(signal)),
+        None => Ok(()),
+    }
+}
+
+fn tell_left(left: &[(PathBuf, io::Error)]) {
+    for (path, error) in left {
         say(&format!("warning: `{}` is left behind and cannot be removed: {error}", path.display()));
     }
 }
 
+/// How long telling may take that a module is stuck: it may hold the lock of what is written to, or
+/// nobody may read it.
+const TELLING: Duration = Duration::from_secs(1);
+
 /// Ends the program beside the thread that the module is stuck on.
-fn end_stuck(
-    stuck: Stuck,
-    scratch: &Scratch,
-    interrupt: &AtomicUsize,
-    format: Format,
-    stderr_is_shown: bool,
-) {
-    let ended = match stuck {
-        Stuck::Crashed(crash) => call::tell_crash(format, &crash, stderr_is_shown),
-        Stuck::Interrupted => Err(Stop::of_call(&CallError::Interrupted, interrupt)),
+fn end_stuck(stuck: Stuck, scratch: &Scratch, interrupt: &Interrupt, format: Format, stderr_is_shown: bool) {
+    let left = scratch.clear();
+    let came = interrupt.let_through();
+    let (told, wait) = mpsc::channel();
+    let tell = move || {
+        tell_left(&left);
+        let ended = match (stuck, came) {
+            (_, Some(signal)) => Err(Stop::Signal(signal)),
+            (Stuck::Crashed(crash), None) => call::tell_crash(format, &crash, stderr_is_shown),
+            (Stuck::Interrupted, None) => Err(Stop::Signal(SIGTERM)),
+        };
+        let _ = told.send(status_of(ended, format));
     };
-    clear(scratch);
-    end(status_of(ended, format))
+    let telling = thread::Builder::new().name("tell".to_owned()).spawn(tell);
+    // Where it takes too long, the status has to say it all.
+    let status = telling.ok().and_then(|_| wait.recv_timeout(TELLING).ok());
+    end(status.unwrap_or(CRASHED))
 }

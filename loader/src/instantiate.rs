@@ -65,6 +65,14 @@ pub enum Error {
     Engine(#[from] wasmtime::Error),
 }
 
+impl Error {
+    /// Whether the system refused something that the engine needs: it is no fault of the module.
+    pub(crate) fn is_the_machines(&self) -> bool {
+        let Self::Engine(error) = self else { return false };
+        error.chain().any(|cause| cause.is::<std::io::Error>() || cause.is::<rustix::io::Errno>())
+    }
+}
+
 /// Links what the module imports, and only that, and instantiates it.
 ///
 /// # Errors

@@ -8,6 +8,7 @@
 
 mod args;
 mod commands;
+mod signals;
 #[cfg(all(target_os = "linux", target_env = "gnu", not(test)))]
 mod start;
 

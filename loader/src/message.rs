@@ -5,6 +5,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use subako_manifest::abi::PROTOCOL_VERSION;
+use subako_manifest::limits::MIB;
+
+/// Bytes of what a caller hands over at once: a line, arguments, a file. ABI 1 has no bound; a stream
+/// without end has to have one.
+pub const MAX_INPUT_BYTES: u64 = 64 * MIB;
 
 /// A request before it has an id.
 #[derive(Debug)]

@@ -118,7 +118,7 @@ impl Explain for Error {
                 "to run a bundle of your own during development, add `--allow-unsigned`",
             ),
             Self::TrustNone { digest } => {
-                error(Code::TrustNone, digest, "name the key that you trust with `--trust KEY.pem`")
+                error(Code::TrustNone, digest, "name the key that you trust with `--trust KEY.pub`")
             }
             Self::Trust(refused) => {
                 let with_rule = |diagnostic: Diagnostic| diagnostic.rule(RULE);

@@ -221,22 +221,28 @@ impl Store for Registry {
                 allowed: blob.size,
                 ..Call::new(Method::GET, &url)
             };
-            match self.http.once(&call, &mut bytes) {
+            let trouble = match self.http.once(&call, &mut bytes) {
                 Ok(answer) => match answer.status {
                     // A registry that ends early without saying so is asked for the rest.
-                    200 | 206 if (bytes.len() as u64) < blob.size && bytes.len() > before => {}
+                    200 | 206 if (bytes.len() as u64) < blob.size && bytes.len() > before => {
+                        let found = bytes.len() as u64;
+                        let short = Error::Size { name: url.clone(), found, expected: blob.size };
+                        Trouble::Passing { error: Box::new(short), asked: None }
+                    }
                     200 | 206 => break,
                     404 => return Err(Error::Absent(url)),
-                    416 if before > 0 => bytes.clear(),
+                    416 if before > 0 => {
+                        bytes.clear();
+                        continue;
+                    }
                     _ => return Err(answer.refused(&url)),
                 },
-                Err(trouble) => {
-                    if self.http.is_patient() && bytes.len() >= before + PROGRESS_BYTES {
-                        attempts = self.http.attempts();
-                    }
-                    attempts.bear(trouble)?;
-                }
+                Err(trouble) => trouble,
+            };
+            if self.http.is_patient() && bytes.len() >= before + PROGRESS_BYTES {
+                attempts = self.http.attempts();
             }
+            attempts.bear(trouble)?;
         }
         let found = bytes.len() as u64;
         if found != blob.size {

@@ -523,6 +523,32 @@ fn a_registry_that_gives_other_bytes() {
     assert!(bundle == expected);
 }
 
+/// A registry that gives a byte at a time is not asked for all of them.
+#[test]
+fn a_registry_that_gives_little_at_a_time() {
+    let (ada, package) = (Builder::new(), hello());
+    let memory = Memory::default();
+    let honest = memory.serve(|_| None);
+    let report = ada.share(&package.path(), &format!("oci://{}/cache", honest.host()));
+    assert_eq!(warnings(&report), vec![]);
+    let store = memory.clone();
+    let server = memory.serve(move |request| {
+        let mut answer = store.answer(request);
+        if request.fetches_blob() {
+            answer.body.truncate(1);
+        }
+        Some(answer)
+    });
+    let place = format!("oci://{}/cache", server.host());
+    let from = ["--no-cache", "--cache-from", &place, "--cache-trust", &ada.public];
+    let (report, bundle) = Builder::new().build(&package.path(), &from);
+    assert_eq!(sources(&report), ["compiler", "compiler"]);
+    assert!(!warnings(&report).is_empty(), "{report}");
+    let asked = server.seen().iter().filter(|request| request.fetches_blob()).count();
+    assert!((1..=4).contains(&asked), "{asked}");
+    assert!(bundle == plain(&package.path()));
+}
+
 /// What a registry has lost is compiled, and put there again.
 #[test]
 fn a_registry_that_lost_an_artifact() {

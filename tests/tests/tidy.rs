@@ -118,6 +118,7 @@ const UNCHECKED: &[&str] = &[
     "compiler/src/precompile",
     "loader/src/main.rs",
     "loader/src/map.rs",
+    "loader/src/signals.rs",
     "loader/src/start.rs",
     "loader/src/verify.rs",
 ];

@@ -641,7 +641,7 @@ fn allow_unsigned_rescues_nothing() {
     let unsigned = copy(&signed.keys, "u.subako", unsigned());
     assert_eq!(call(&unsigned, &[]).exits(3).errors(), ["E0801"]);
     let run = call(&unsigned, &["--allow-unsigned"]).exits(0);
-    assert!(run.stderr.contains("is not signed, which --allow-unsigned accepts"), "{run}");
+    assert!(run.stderr.contains("nobody who is trusted has signed"), "{run}");
 }
 
 #[test]
@@ -659,13 +659,32 @@ fn an_installed_bundle_is_asked_about_at_every_call() {
     let revoked = signed.trust(&json!({}), &json!({ "revoked": [upload] }));
     let run = run_installed(&["--trust", &revoked, "--allow-unsigned"]).exits(3);
     assert_eq!(run.errors(), ["E0814"], "{run}");
+    // Each install adds the keys that are trusted then, and takes none away.
+    let _ = in_cache(&["install", &signed.bundle, "--trust", &signed.public[1]]).exits(0);
+    let _ = in_cache(&["install", &signed.bundle, "--allow-unsigned"]).exits(0);
+    let _ = run_installed(&["--trust", &signed.public[0]]).exits(0);
+    let both = signed.trust(&json!({}), &json!({ "threshold": 2 }));
+    let _ = run_installed(&["--trust", &both]).exits(0);
     // Installed by the user's own choice, it is nobody's word.
+    let _ = in_cache(&["cache", "prune", "--all"]).exits(0);
     let unsigned = copy(&signed.keys, "u.subako", unsigned());
     let _ = in_cache(&["install", &unsigned, "--allow-unsigned"]).exits(0);
     assert_eq!(run_installed(&[]).exits(3).errors(), ["E0801"]);
     let run = run_installed(&["--allow-unsigned", "--trust", &signed.public[0]]).exits(3);
     assert_eq!(run.errors(), ["E0801"], "{run}");
+    assert!(run.stderr.contains("install it again"), "{run}");
     let _ = run_installed(&["--allow-unsigned"]).exits(0);
+}
+
+#[test]
+fn a_trust_file_that_anybody_may_write_says_nothing() {
+    let signed = signed();
+    let public = &signed.public[0];
+    for (mode, status) in [(0o644, 0), (0o664, 0), (0o646, 5), (0o666, 5)] {
+        fs::set_permissions(public, fs::Permissions::from_mode(mode)).expect("it is ours");
+        let run = call(&signed.bundle, &["--trust", public]).exits(status);
+        assert_eq!(run.errors(), if status == 0 { vec![] } else { vec!["E0824"] }, "{mode:o}: {run}");
+    }
 }
 
 // Tampering.

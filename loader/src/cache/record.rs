@@ -31,7 +31,8 @@ pub struct Record {
     pub assets: bool,
     /// The names of the tools.
     pub tools: Vec<String>,
-    /// The ids of the trusted keys that signed the bundle; none where the user let it run unsigned.
+    /// The ids of the keys that signed the bundle and were trusted when it was installed, at any of
+    /// its installs; none where the user let it run unsigned.
     pub signed_by: Vec<String>,
 }
 
@@ -50,5 +51,12 @@ impl Record {
             tools: index.tools.clone(),
             signed_by: bundle.signed_by(),
         }
+    }
+
+    /// Adds the keys of an earlier install of the same bundle: what they signed has not changed.
+    pub(super) fn also_signed_by(&mut self, earlier: &Self) {
+        self.signed_by.extend(earlier.signed_by.iter().cloned());
+        self.signed_by.sort_unstable();
+        self.signed_by.dedup();
     }
 }

@@ -1,8 +1,8 @@
 //! `subako-loader cache`.
 
 use serde_json::json;
-use subako_manifest::diagnostic::Explain as _;
-use subako_manifest::diagnostic::blame;
+use subako_manifest::diagnostic::{Explain as _, blame};
+use subako_manifest::text::shown;
 
 use subako_loader::cache::Cache as Installs;
 
@@ -10,6 +10,10 @@ use super::{ANSWERED, Stop, print, print_json, say};
 use crate::args::{self, Cache, CacheCommand, Format};
 
 pub(super) fn run(args: &Cache) -> Result<u8, Stop> {
+    // A name that is mistyped has nothing wrong in it.
+    if let Some(dir) = args.cache_dir.as_deref().filter(|dir| !dir.exists()) {
+        say(&format!("note: `{}` was not there: nothing is installed", shown(&dir.display().to_string())));
+    }
     let cache = Installs::open(&args::cache_dir(args.cache_dir.as_deref())?)?;
     match &args.command {
         CacheCommand::List => list(&cache, args.format),

@@ -1,6 +1,6 @@
 //! `subako-loader call`.
 
-use std::io::{self, IsTerminal as _, Read as _};
+use std::io::{self, IsTerminal as _};
 use std::mem;
 use std::path::Path;
 
@@ -16,7 +16,10 @@ use subako_manifest::diagnostic::{Code, Diagnostic};
 use subako_manifest::text::{grouped, shown, shown_lines};
 
 use super::program::open;
-use super::{ANSWERED, ANSWERED_IS_ERROR, CRASHED, Stop, clear, prepare, print, print_json, read_file, say};
+use super::{
+    ANSWERED, ANSWERED_IS_ERROR, CRASHED, Stop, prepare, print, print_json, read_bounded, read_file, say,
+    settle, unreadable,
+};
 use crate::args::{Call, Format};
 
 /// Runs the call; `--timings` tells how long its steps took.
@@ -51,21 +54,31 @@ fn run(args: &Call) -> Result<u8, Stop> {
     let arguments = arguments(&args.arguments)?;
     let opened = open(&args.source, args.shared.verbose)?;
     check_tool(&args.tool, opened.tool_names())?;
-    let program = opened.load(args.bounds.target.as_ref(), args.shared.verbose)?;
+    let program = opened.load(&args.bounds, args.shared.verbose)?;
     let setup = prepare(&program, &args.bounds, args.shared.format)?;
     timings::mark("volume");
     let called = call_tool(&program.module, &setup, &args.tool, arguments);
     timings::mark("hand over");
+    // What the model reads may be in the volume, which goes before anything is printed: that may take
+    // as long as somebody takes to read it.
+    let written = match &called {
+        Ok(Outcome::Answered(answer)) => written(args, answer, &setup),
+        _ => String::new(),
+    };
+    timings::mark("render");
+    settle(&program)?;
+    timings::mark("clean up");
     let told = match called {
-        Ok(Outcome::Answered(answer)) => tell_answer(args, &answer, &setup),
+        Ok(Outcome::Answered(answer)) => print(&written).map(|()| match answer.is_error() {
+            true => ANSWERED_IS_ERROR,
+            false => ANSWERED,
+        }),
         Ok(Outcome::Crashed(crash)) => tell_crash(args.shared.format, &crash, args.bounds.stderr),
         Err(error) => Err(Stop::of_call(&error, &setup.interrupt)),
     };
-    timings::mark("print");
-    clear(&setup.scratch);
     // The code goes with the process, which ends now.
     mem::forget(program);
-    timings::mark("clean up");
+    timings::mark("print");
     told
 }
 
@@ -75,11 +88,8 @@ fn arguments(given: &str) -> Result<Box<RawValue>, Stop> {
     let (bytes, from) = match given.strip_prefix('@') {
         Some(path) => (read_file(Path::new(path), Code::Arguments)?, path),
         None if given == "-" => {
-            let mut bytes = Vec::new();
-            io::stdin().lock().read_to_end(&mut bytes).map_err(|error| {
-                Stop::one(Diagnostic::error(Code::Io, "stdin", format!("`stdin` cannot be read: {error}")))
-            })?;
-            (bytes, "stdin")
+            let stdin = Path::new("stdin");
+            (read_bounded(io::stdin().lock()).map_err(unreadable(stdin, Code::Arguments))?, "stdin")
         }
         None => (given.as_bytes().to_vec(), "ARGUMENTS"),
     };
@@ -111,7 +121,8 @@ fn check_tool(tool: &str, names: &[String]) -> Result<(), Stop> {
     Err(Stop::one(Diagnostic::error(Code::ToolUnknown, tool, message).maybe_hint(hint)))
 }
 
-fn tell_answer(args: &Call, answer: &CallToolResult, setup: &CallSetup) -> Result<u8, Stop> {
+/// What is printed of an answer.
+fn written(args: &Call, answer: &CallToolResult, setup: &CallSetup) -> String {
     let preopens = &setup.preopens;
     let volume = Volume { tmp: preopens.volume_tmp.as_deref(), data: preopens.volume_data.as_deref() };
     match args.shared.format {
@@ -126,16 +137,13 @@ fn tell_answer(args: &Call, answer: &CallToolResult, setup: &CallSetup) -> Resul
             // The result comes as the module sent it, to the byte.
             let mut line = Value::Object(report).to_string();
             line.pop();
-            print(&format!("{line},\"result\":{}}}\n", answer.raw().get()))?;
+            format!("{line},\"result\":{}}}\n", answer.raw().get())
         }
         Format::Text => {
             let escape = io::stdout().is_terminal();
-            for block in render(answer, &volume) {
-                print(&drawn(&block, escape))?;
-            }
+            render(answer, &volume).iter().map(|block| drawn(block, escape)).collect()
         }
     }
-    Ok(if answer.is_error() { ANSWERED_IS_ERROR } else { ANSWERED })
 }
 
 /// A block for people; a terminal is spared what would drive it.

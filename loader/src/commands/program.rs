@@ -17,7 +17,8 @@ use subako_manifest::target::Target;
 use subako_manifest::text::shown;
 
 use super::{Stop, say, trust, unreadable};
-use crate::args::{self, Source};
+use crate::args::{self, Bounds, Source};
+use crate::signals::Interrupt;
 
 /// A bundle that somebody vouches for, wherever it is.
 pub(super) enum Opened {
@@ -35,6 +36,8 @@ pub(super) struct Program {
     pub(super) assets: Option<PathBuf>,
     /// What was made for it.
     pub(super) scratch: Scratch,
+    /// The signals that end its call.
+    pub(super) interrupt: Interrupt,
 }
 
 /// Opens what the user named: `sha256:…` and `name:…` are installed bundles, anything else is a
@@ -118,13 +121,19 @@ impl Opened {
     }
 
     /// Loads what runs on this host.
-    pub(super) fn load(&self, target: Option<&Target>, verbose: bool) -> Result<Program, Stop> {
+    pub(super) fn load(&self, bounds: &Bounds, verbose: bool) -> Result<Program, Stop> {
+        let target = bounds.target.as_ref();
         let artifact = match self {
             Self::File(bundle, path) => picked(bundle, path, target, verbose)?,
             Self::Installed(installed) => installed_artifact(installed, target, verbose)?,
         };
         let module = map(artifact)?;
         timings::mark("code");
+        // Before anything is made. A call that makes no file may be ended anywhere.
+        let interrupt = match module.reaches_files() || !bounds.skills.is_empty() {
+            true => Interrupt::caught()?,
+            false => Interrupt::default(),
+        };
         let scratch = Scratch::default();
         let assets = match self {
             _ if !module.reaches_files() => None,
@@ -132,7 +141,7 @@ impl Opened {
             Self::Installed(installed) => installed.package(),
         };
         timings::mark("assets");
-        Ok(Program { package: self.package().to_owned(), module, assets, scratch })
+        Ok(Program { package: self.package().to_owned(), module, assets, scratch, interrupt })
     }
 }
 

@@ -90,6 +90,6 @@ fn unpinned(text: &str) -> Stop {
     Stop::one(
         Diagnostic::error(Code::RegistryUnpinned, text, message)
             .rule("what runs is what somebody vouches for (docs/trust.md)")
-            .hint("name the key that you trust with `--trust KEY.pem`, or the digest that `subakoc publish` prints"),
+            .hint("name the key that you trust with `--trust KEY.pub`; or accept, by `--allow-unsigned`, the one bundle of the `@sha256:…` that `subakoc publish` prints"),
     )
 }

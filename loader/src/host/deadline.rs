@@ -65,7 +65,8 @@ impl Deadline {
         let result = wait();
         let mut state = locked(&self.state);
         if let Some(since) = state.paused_since.take() {
-            state.at += since.elapsed();
+            // A time past what the clock can say stays what it is.
+            state.at = state.at.checked_add(since.elapsed()).unwrap_or(state.at);
         }
         result
     }

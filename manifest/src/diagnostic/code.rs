@@ -235,6 +235,7 @@ codes! {
     PublicKeyInvalid = "E0821", Input, "a file is not a public key";
     TrustFileNotAlone = "E0822", Usage, "a trust file is given together with others";
     TrustFileAbsent = "E0823", Input, "a key or a trust file is not there";
+    TrustFileShared = "E0824", Environment, "a key or a trust file may be written by anybody";
     PrivateKeyInvalid = "E0830", Input, "a private key cannot be used";
     PrivateKeyExposed = "E0831", Input, "a private key's file can be read by others";
     PassphraseAbsent = "E0832", Usage, "a private key needs a passphrase";

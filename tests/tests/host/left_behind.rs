@@ -1,12 +1,14 @@
 //! A call leaves nothing behind: no file in the temporary directory, however it ended.
 
 use std::fs;
+use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
 use serde_json::json;
+use subako_tests::fixture::Fixture;
 use subako_tests::run::Run;
 
 use super::{Volume, guest, text};
@@ -78,6 +80,59 @@ fn a_signal_ends_a_call_that_hangs() {
     let ended = loader.wait().expect("it is ours");
     assert_eq!(ended.signal(), Some(15), "{ended}");
     assert_eq!(names(&temporary), [] as [String; 0]);
+}
+
+/// Nobody reads: a call that is stuck ends in its time all the same, and its signals end one whose
+/// answer nobody takes.
+#[test]
+fn a_reader_who_does_not_read_holds_nothing_up() {
+    let flood = Fixture::read("crash", "stderr-endless").package().build();
+    let mut command = flood.loader("call");
+    command.args(["--stderr", "--timeout", "1s", "break", "{}"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut loader = command.spawn().expect("the loader runs");
+    let unread = loader.stderr.take();
+    assert_eq!(loader.wait().expect("it is ours").code(), Some(4));
+    drop(unread);
+
+    let guest = guest!();
+    let volume = Volume::new();
+    let temporary = tempfile::tempdir().expect("there is room for a folder");
+    let mut command = guest.bundle.loader("call");
+    let arguments = volume.tmp().join("arguments.json");
+    let long = json!({ "script": "yield\n".repeat(40_000) }).to_string();
+    fs::write(&arguments, long).expect("the folder is ours");
+    command.env("TMPDIR", temporary.path()).args(["run", &format!("@{}", text(&arguments))]);
+    let mut loader = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the loader runs");
+    // A byte of more than a pipe takes: the rest waits to be read.
+    let mut stdout = loader.stdout.take().expect("it is piped");
+    stdout.read_exact(&mut [0]).expect("there is an answer");
+    assert_eq!(names(temporary.path()), [] as [String; 0]);
+    let _ = Run::of(Command::new("kill").arg(loader.id().to_string())).exits(0);
+    assert_eq!(loader.wait().expect("it is ours").signal(), Some(15));
+    drop(stdout);
+}
+
+/// What a call was started to ignore, as `nohup` does, does not end it.
+#[test]
+fn a_signal_that_is_ignored_stays_ignored() {
+    let guest = guest!();
+    let volume = Volume::new();
+    let loader = guest.bundle.loader("call");
+    let script = json!({ "script": "put /volume/tmp f x cw\nloop" }).to_string();
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "trap '' HUP && exec \"$@\"", "sh"])
+        .arg(loader.get_program())
+        .args(loader.get_args());
+    command.args(["--timeout", "2s", "--volume-tmp", &text(&volume.tmp()), "run", &script]);
+    command.envs(loader.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut loader = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the loader runs");
+    while !volume.tmp().join("f").exists() {
+        assert!(loader.try_wait().expect("it is ours").is_none(), "the loader ended by itself");
+        thread::yield_now();
+    }
+    let _ = Run::of(Command::new("kill").args(["-HUP", &loader.id().to_string()])).exits(0);
+    assert_eq!(loader.wait().expect("it is ours").code(), Some(4));
 }
 
 /// A standard stream that is closed is not the place of the next file that is opened.

@@ -232,7 +232,7 @@ impl Error {
     }
 }
 
-const MANIFEST_DIGEST: &str = "a bundle is pulled by its manifest's digest, the one in the reference that `subakoc publish` prints as `to pin`, not by its own; if it is that one, try again later";
+const MANIFEST_DIGEST: &str = "a bundle is pulled by its manifest's digest, the one in the reference that `subakoc publish` prints as `to pin`, not by its own";
 
 const OF_REGISTRY: &str = "try again; if it stays so, the registry's storage is damaged, and as the registry says that it has this, `publish` does not send it again: delete it there and publish again, or publish to another repository";
 const OF_LAYOUT: &str = "`subakoc publish` of the same bundle writes anew what is damaged in an image layout";
@@ -268,7 +268,11 @@ impl Explain for Error {
             }
             Self::Absent(name) => error(Code::PublishedAbsent, name),
             Self::ByDigest(inner) => {
-                let hinted = |told: Diagnostic| told.hint(MANIFEST_DIGEST);
+                // What may pass keeps its own hint.
+                let hinted = |told: Diagnostic| match told.hint.clone() {
+                    Some(hint) => told.hint(format!("{MANIFEST_DIGEST}; or {hint}")),
+                    None => told.hint(MANIFEST_DIGEST),
+                };
                 return inner.diagnostics().into_iter().map(hinted).collect();
             }
             Self::Digest { name, .. } | Self::Size { name, .. } => error(Code::PublishedDigest, name)

@@ -21,8 +21,8 @@ pub(crate) struct Args {
 
 const TOP_HELP: &str = "\
 Examples:
-  subako-loader tools greet.subako --trust builder.pub
-  subako-loader call greet.subako greet '{\"name\":\"Ada\"}' --trust builder.pub
+  subako-loader tools greet.subako --trust builder.pem.pub
+  subako-loader call greet.subako greet '{\"name\":\"Ada\"}' --trust builder.pem.pub
 
 Exit status:
   0  done

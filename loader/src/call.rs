@@ -279,7 +279,13 @@ pub fn run(
                     });
                 }
             })?;
-            guest.run()
+            let deadline = Arc::clone(&guest.deadline);
+            let ended = guest.run();
+            // Too late: the program is ended already, and how it ends is told.
+            while deadline.given_up() {
+                thread::park();
+            }
+            ended
         }
     };
     if is_set(&setup.interrupt) {

@@ -25,6 +25,8 @@ struct State {
     /// It has passed and somebody was told: whatever moves it, it stays so.
     passed: bool,
     over: bool,
+    /// Nobody waits for the end any more.
+    given_up: bool,
 }
 
 /// What ended a wait.
@@ -45,7 +47,14 @@ impl Deadline {
     /// A deadline `limit` from now.
     #[must_use]
     pub fn starting_now(limit: Duration) -> Self {
-        let state = State { at: far(limit), exiting: false, paused_since: None, passed: false, over: false };
+        let state = State {
+            at: far(limit),
+            exiting: false,
+            paused_since: None,
+            passed: false,
+            over: false,
+            given_up: false,
+        };
         Self { limit, state: Mutex::new(state), ended: Condvar::new() }
     }
 
@@ -75,6 +84,12 @@ impl Deadline {
     pub fn over(&self) {
         locked(&self.state).over = true;
         self.ended.notify_all();
+    }
+
+    /// Whether who kept watch has given the call up, and tells of it.
+    #[must_use]
+    pub fn given_up(&self) -> bool {
+        locked(&self.state).given_up
     }
 
     /// The time left; zero when the deadline has passed.
@@ -123,13 +138,14 @@ impl Deadline {
         }
     }
 
-    /// Waits until the call is over, at most `grace`; whether it is.
+    /// Waits until the call is over, at most `grace`; whether it is. If not, it is given up.
     pub fn wait_over(&self, grace: Duration) -> bool {
         let until = Instant::now() + grace;
         let mut state = locked(&self.state);
         loop {
             let left = until.saturating_duration_since(Instant::now());
             if state.over || left == Duration::ZERO {
+                state.given_up = !state.over;
                 return state.over;
             }
             state = self.wait_ended(state, left);
@@ -181,6 +197,9 @@ mod tests {
         // Nothing takes back what somebody was told.
         deadline.stopped_during(|| ());
         assert!(deadline.passed().is_some());
+        assert!(!deadline.given_up());
+        assert!(!deadline.wait_over(Duration::ZERO));
+        assert!(deadline.given_up());
         deadline.over();
         assert_eq!(deadline.wait(&somebody), Waited::Over);
         assert!(deadline.wait_over(Duration::ZERO));

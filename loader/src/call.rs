@@ -69,18 +69,9 @@ pub enum WhenStuck {
     #[default]
     LeaveBehind,
     /// The module runs on the calling thread, which saves its start and its end and takes
-    /// [`GUEST_STACK_BYTES`] of its stack; another thread keeps watch, and calls this. It has to end
-    /// the program.
-    End(Arc<dyn Fn(Stuck) + Send + Sync>),
-}
-
-/// How a call ends whose module does not come back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stuck {
-    /// It has no time left.
-    Crashed(Crash),
-    /// The caller asked for its end.
-    Interrupted,
+    /// [`GUEST_STACK_BYTES`] of its stack; another thread keeps watch, and calls this with how the
+    /// call ends, unless the caller has interrupted it. It has to end the program.
+    End(Arc<dyn Fn(Crash) + Send + Sync>),
 }
 
 impl fmt::Debug for WhenStuck {
@@ -266,17 +257,10 @@ pub fn run(
             }
         }
         WhenStuck::End(end) => {
-            let (end, stderr, interrupt) =
-                (Arc::clone(end), Arc::clone(&stderr), Arc::clone(&setup.interrupt));
+            let (end, stderr) = (Arc::clone(end), Arc::clone(&stderr));
             spawn("watch", WATCH_STACK_BYTES, move || {
                 if let Watched::Stuck = watch.keep() {
-                    end(match is_set(&interrupt) {
-                        true => Stuck::Interrupted,
-                        false => {
-                            let stderr_tail = locked(&stderr).text();
-                            Stuck::Crashed(Crash { cause: watch.deadline.cause(), stderr_tail })
-                        }
-                    });
+                    end(Crash { cause: watch.deadline.cause(), stderr_tail: locked(&stderr).text() });
                 }
             })?;
             let deadline = Arc::clone(&guest.deadline);
@@ -288,7 +272,7 @@ pub fn run(
             ended
         }
     };
-    if is_set(&setup.interrupt) {
+    if setup.interrupt.load(Ordering::Relaxed) != 0 {
         return Err(Error::Interrupted);
     }
     let cause = match ended {
@@ -314,10 +298,6 @@ fn spawn<T: Send + 'static>(
 ) -> Result<JoinHandle<T>, Error> {
     let thread = thread::Builder::new().name(name.to_owned()).stack_size(stack_bytes);
     thread.spawn(work).map_err(Error::Thread)
-}
-
-fn is_set(interrupt: &AtomicUsize) -> bool {
-    interrupt.load(Ordering::Relaxed) != 0
 }
 
 /// The module with its host, ready to run.

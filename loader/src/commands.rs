@@ -25,16 +25,17 @@ use serde::Serialize;
 use serde_json::json;
 use signal_hook::consts::SIGTERM;
 use signal_hook::low_level::emulate_default_handler;
-use subako_loader::call::{CallSetup, Error as CallError, GUEST_STACK_BYTES, Preopens, Stuck, WhenStuck};
+use subako_loader::call::{CallSetup, Error as CallError, GUEST_STACK_BYTES, Preopens, WhenStuck};
 use subako_loader::http::Policy;
 use subako_loader::message::MAX_INPUT_BYTES;
+use subako_loader::outcome::Crash;
 use subako_loader::scratch::{Scratch, fresh};
+use subako_loader::signals::Interrupt;
 use subako_manifest::diagnostic::{Blame, Code, Diagnostic, Explain, blame};
 use subako_manifest::text::{grouped, shown};
 
 use crate::args::{Args, Bounds, Command, Format};
 use crate::end;
-use crate::signals::Interrupt;
 use program::{Program, in_file};
 
 /// The exit statuses that are not a matter of blame (design, "Command lines").
@@ -236,7 +237,7 @@ fn prepare(program: &Program, bounds: &Bounds, format: Format) -> Result<CallSet
         true => WhenStuck::End({
             let (scratch, interrupt) = (scratch.clone(), program.interrupt.clone());
             let stderr_is_shown = bounds.stderr;
-            Arc::new(move |stuck| end_stuck(stuck, &scratch, &interrupt, format, stderr_is_shown))
+            Arc::new(move |crash| end_stuck(crash, &scratch, &interrupt, format, stderr_is_shown))
         }),
     };
     Ok(CallSetup {
@@ -296,16 +297,15 @@ fn tell_left(left: &[(PathBuf, io::Error)]) {
 const TELLING: Duration = Duration::from_secs(1);
 
 /// Ends the program beside the thread that the module is stuck on.
-fn end_stuck(stuck: Stuck, scratch: &Scratch, interrupt: &Interrupt, format: Format, stderr_is_shown: bool) {
+fn end_stuck(crash: Crash, scratch: &Scratch, interrupt: &Interrupt, format: Format, stderr_is_shown: bool) {
     let left = scratch.clear();
     let came = interrupt.let_through();
     let (told, wait) = mpsc::channel();
     let tell = move || {
         tell_left(&left);
-        let ended = match (stuck, came) {
-            (_, Some(signal)) => Err(Stop::Signal(signal)),
-            (Stuck::Crashed(crash), None) => call::tell_crash(format, &crash, stderr_is_shown),
-            (Stuck::Interrupted, None) => Err(Stop::Signal(SIGTERM)),
+        let ended = match came {
+            Some(signal) => Err(Stop::Signal(signal)),
+            None => call::tell_crash(format, &crash, stderr_is_shown),
         };
         let _ = told.send(status_of(ended, format));
     };

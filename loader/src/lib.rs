@@ -21,6 +21,7 @@ pub mod pick;
 pub mod relay;
 pub mod render;
 pub mod scratch;
+pub mod signals;
 pub mod timings;
 pub mod verify;
 pub mod volume;

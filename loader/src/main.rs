@@ -8,7 +8,6 @@
 
 mod args;
 mod commands;
-mod signals;
 #[cfg(all(target_os = "linux", target_env = "gnu", not(test)))]
 mod start;
 

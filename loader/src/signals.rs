@@ -9,12 +9,12 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use subako_manifest::diagnostic::{Code, Diagnostic, Refused};
 
-/// The signals that end a call.
-const ENDING: [c_int; 3] = [SIGHUP, SIGINT, SIGTERM];
+/// The signals that end a run, of either program.
+pub const ENDING: [c_int; 3] = [SIGHUP, SIGINT, SIGTERM];
 
 /// Whether one came; by default none is caught, and each ends the program at once.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Interrupt {
+pub struct Interrupt {
     /// The number of the one that came, else 0.
     came: Arc<AtomicUsize>,
     /// Whether they end the program at once, although they are caught.
@@ -28,7 +28,7 @@ impl Interrupt {
     /// # Errors
     ///
     /// The system refuses.
-    pub(crate) fn caught() -> Result<Self, Refused> {
+    pub fn caught() -> Result<Self, Refused> {
         let interrupt = Self::default();
         for signal in ENDING.into_iter().filter(|signal| !is_ignored(*signal)) {
             let number = usize::try_from(signal).unwrap_or(1);
@@ -44,20 +44,24 @@ impl Interrupt {
     }
 
     /// The number of the one that came, for who ends the call.
-    pub(crate) fn number(&self) -> Arc<AtomicUsize> {
+    #[must_use]
+    pub fn number(&self) -> Arc<AtomicUsize> {
         Arc::clone(&self.came)
     }
 
     /// From now on they end the program at once: nothing has to be put in order any more. Gives the
     /// one that came before, if one did.
-    pub(crate) fn let_through(&self) -> Option<c_int> {
+    #[must_use]
+    pub fn let_through(&self) -> Option<c_int> {
         self.at_once.store(true, Ordering::SeqCst);
         c_int::try_from(self.came.load(Ordering::SeqCst)).ok().filter(|came| *came != 0)
     }
 }
 
-/// Whether this program was started to ignore the signal.
-fn is_ignored(signal: c_int) -> bool {
+/// Whether this program was started to ignore the signal, as `nohup` has it and a shell for what runs
+/// in its background.
+#[must_use]
+pub fn is_ignored(signal: c_int) -> bool {
     // SAFETY: the action is only asked for, into a value of ours that any bytes are good for.
     #[expect(unsafe_code, reason = "nothing safe asks for the action of a signal")]
     unsafe {

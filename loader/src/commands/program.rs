@@ -8,6 +8,7 @@ use subako_loader::map::{MappedModule, map};
 use subako_loader::package_files;
 use subako_loader::pick::{HostCpu, Pick, pick_present};
 use subako_loader::scratch::Scratch;
+use subako_loader::signals::Interrupt;
 use subako_loader::timings;
 use subako_loader::verify::{VerifiedArtifact, VerifiedBundle, verify};
 use subako_manifest::bundle::{OpenBundle, TOOLS};
@@ -18,7 +19,6 @@ use subako_manifest::text::shown;
 
 use super::{Stop, say, trust, unreadable};
 use crate::args::{self, Bounds, Source};
-use crate::signals::Interrupt;
 
 /// A bundle that somebody vouches for, wherever it is.
 pub(super) enum Opened {
